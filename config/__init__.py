@@ -1,0 +1,1 @@
+"""The one table of broker and topic configs: names, types, defaults, docs and rules."""

@@ -1,0 +1,3 @@
+"""Ottla: a Kafka broker in Python."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""One file per API; every module of this package is found and registered at start."""

@@ -1,0 +1,1 @@
+"""One file per API: its request and response for all versions."""
