@@ -215,7 +215,7 @@ def batch_size_at(buf: memoryview, pos: int, end: int) -> int:
     if magic != MAGIC_V2:
         if magic > MAGIC_V2:
             raise CorruptBatch(f"unknown magic {magic}")
-        raise KafkaError(ErrorCode.INVALID_RECORD, f"magic {magic} is not accepted, only record batches of magic 2")
+        raise KafkaError(ErrorCode.INVALID_RECORD, f"only batches of magic 2 are accepted, not {magic}")
     if length < SMALLEST_BATCH_LENGTH:
         raise CorruptBatch(f"batch length {length} is below the {SMALLEST_BATCH_LENGTH} of an empty batch")
     return length + LOG_OVERHEAD
@@ -240,7 +240,8 @@ def split_batches(buf: memoryview) -> list[BatchView]:
     while pos < end:
         size = batch_size_at(buf, pos, end)
         if size == 0 or size > end - pos:
-            raise CorruptBatch(f"a batch at byte {pos} needs {size or HEADER_SIZE} bytes, {end - pos} are there")
+            needed = size or HEADER_SIZE
+            raise CorruptBatch(f"the batch at byte {pos} needs {needed} bytes, {end - pos} are there")
         batches.append(BatchView(buf, pos))
         pos += size
     return batches
@@ -267,5 +268,5 @@ def patch_timestamp(buf: memoryview | bytearray, pos: int, timestamp_type: int, 
 
 
 def patch_append_time(buf: memoryview | bytearray, pos: int, append_time_ms: int) -> None:
-    """Stamp the batch at `pos` with the broker's clock, for topics with message.timestamp.type=LogAppendTime."""
+    """Stamp the batch at `pos` with the broker's clock, as message.timestamp.type=LogAppendTime asks."""
     patch_timestamp(buf, pos, LOG_APPEND_TIME, append_time_ms)
