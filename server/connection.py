@@ -1,0 +1,183 @@
+"""One client connection: read frames, have them answered in order, write the answers.
+
+The non-blocking socket is used directly. Every whole frame in the receive buffer is handled before anything is
+sent, and all answers leave in one go; trio's scheduler is entered only when the socket would block, when a
+handler waits, or when this connection has had its share of the loop. One request is handled at a time, as in
+Apache Kafka, so answers are in order by construction, and request memory is bounded: a connection holds its
+receive buffer and nothing else. A view into that buffer is valid until its handler has answered.
+"""
+
+import logging
+import socket
+from time import perf_counter
+
+import trio
+
+from ottla.server.dispatch import CloseConnection, Dispatcher
+from ottla.server.foreign_protocols import name_foreign_protocol
+from ottla.server.memory_budget import MemoryBudget
+from ottla.server.output import send_chunks
+from ottla.wire.chunks import Chunk
+
+log = logging.getLogger("ottla.server")
+
+BASE_BUFFER_BYTES = 64 * 1024
+KEPT_BUFFER_BYTES = 4 * 1024 * 1024
+_FLUSH_BYTES = 256 * 1024
+_TURN_SECONDS = 0.002
+
+
+class Connection:
+    """Serve one accepted socket until it closes, fails, idles too long or the server stops."""
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        peer: str,
+        dispatcher: Dispatcher,
+        budget: MemoryBudget,
+        max_frame_bytes: int,
+        now: float,
+    ) -> None:
+        self.peer = peer
+        self.busy = False  # a request is being handled or its answer sent
+        self.handling = False  # a handler is at work, and may wait as long as its request allows
+        self.last_active = now
+        self._sock = sock
+        self._dispatcher = dispatcher
+        self._budget = budget
+        self._max_frame_bytes = max_frame_bytes
+        self._scope = trio.CancelScope()
+        self._stopping = False
+        self._buffer = bytearray()
+        self._reserved_bytes = 0
+        self._reserved_since = now
+        self._start = 0
+        self._end = 0
+
+    async def serve(self) -> None:
+        """The connection's whole life. Never raises for what a peer can cause."""
+        try:
+            with self._scope:
+                await self._serve()
+        except CloseConnection as reason:
+            log.warning("connection closed peer=%s reason=%s", self.peer, reason)
+        except OSError as error:
+            log.debug("connection lost peer=%s error=%s", self.peer, error)
+        finally:
+            self._drop_buffer()
+            self._sock.close()
+
+    def stop(self) -> None:
+        """Close after the request being handled; at once when there is none."""
+        self._stopping = True
+        if not self.busy:
+            self._scope.cancel()
+
+    def abort(self, reason: str) -> None:
+        """Close now, saying why in the log."""
+        log.info("connection closed peer=%s reason=%s", self.peer, reason)
+        self._scope.cancel()
+
+    def holds_memory_since(self, time: float) -> bool:
+        """Whether room for a large frame has been held since before `time`."""
+        return self._reserved_bytes > BASE_BUFFER_BYTES and self._reserved_since < time
+
+    def trim(self) -> None:
+        """Give the buffer of a quiet connection back."""
+        if not self.busy and self._start == self._end and self._buffer:
+            self._drop_buffer()
+
+    async def _serve(self) -> None:
+        turn_ends = perf_counter() + _TURN_SECONDS
+        out: list[Chunk] = []
+        while not self._stopping:
+            await self._make_room()
+            try:
+                received = self._receive()
+            except BlockingIOError:
+                await trio.lowlevel.wait_readable(self._sock)
+                turn_ends = perf_counter() + _TURN_SECONDS
+                continue
+            if received == 0:
+                return
+            self._end += received
+            self.busy = True
+            self.last_active = trio.current_time()
+            await self._handle_frames(out)
+            self.busy = False
+            self.last_active = trio.current_time()
+            if perf_counter() > turn_ends:
+                await trio.lowlevel.checkpoint()
+                turn_ends = perf_counter() + _TURN_SECONDS
+
+    def _receive(self) -> int:
+        return self._sock.recv_into(memoryview(self._buffer)[self._end :])
+
+    async def _handle_frames(self, out: list[Chunk]) -> None:
+        """Answer every whole frame in the buffer; what is left over is the beginning of the next one."""
+        view = memoryview(self._buffer)
+        pending = 0
+        while self._end - self._start >= 4:
+            size = self._frame_size()
+            begin = self._start + 4
+            if self._end - begin < size:
+                break
+            self._start = begin + size
+            self.handling = True
+            pending += await self._dispatcher.answer(view[begin : begin + size], out)
+            self.handling = False
+            if pending > _FLUSH_BYTES:
+                await send_chunks(self._sock, out)
+                out.clear()
+                pending = 0
+            if self._stopping:
+                break
+        if out:
+            await send_chunks(self._sock, out)
+            out.clear()
+
+    def _frame_size(self) -> int:
+        size = int.from_bytes(self._buffer[self._start : self._start + 4], "big", signed=True)
+        if 0 <= size <= self._max_frame_bytes:
+            return size
+        foreign = name_foreign_protocol(bytes(self._buffer[self._start : self._end][:16]))
+        if foreign is not None:
+            raise CloseConnection(f"{foreign} bytes on a plaintext Kafka listener")
+        if size < 0:
+            raise CloseConnection(f"negative frame length {size}")
+        raise CloseConnection(f"frame of {size} bytes is over socket.request.max.bytes={self._max_frame_bytes}")
+
+    async def _make_room(self) -> None:
+        """Have free space behind the bytes received, for the whole of the frame that has begun."""
+        held = self._end - self._start
+        if held == 0:
+            self._start = self._end = 0
+            if len(self._buffer) > KEPT_BUFFER_BYTES:
+                self._drop_buffer()
+        needed = BASE_BUFFER_BYTES
+        if held >= 4:
+            needed = max(needed, 4 + self._frame_size())
+        if needed > len(self._buffer):
+            await self._grow(needed)
+        elif self._start + needed > len(self._buffer):
+            self._buffer[:held] = self._buffer[self._start : self._end]
+            self._start, self._end = 0, held
+
+    async def _grow(self, size: int) -> None:
+        extra = size - self._reserved_bytes
+        if not self._budget.reserve_nowait(extra):
+            await self._budget.reserve(extra)
+        self._reserved_bytes += extra
+        self._reserved_since = trio.current_time()
+        held = self._end - self._start
+        # Untouched pages of a large bytearray cost nothing until the peer really sends the bytes.
+        grown = bytearray(size)
+        grown[:held] = self._buffer[self._start : self._end]
+        self._buffer = grown
+        self._start, self._end = 0, held
+
+    def _drop_buffer(self) -> None:
+        self._buffer = bytearray()
+        self._budget.release(self._reserved_bytes)
+        self._reserved_bytes = 0

@@ -1,0 +1,22 @@
+"""What a handler knows beside the request itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ottla.server.broker import Broker
+
+
+class RequestContext:
+    """The broker, the connection's facts, and the header of the request being answered."""
+
+    __slots__ = ("api_version", "broker", "client_host", "client_id", "correlation_id", "listener")
+
+    def __init__(self, broker: Broker, listener: str, client_host: str) -> None:
+        self.broker = broker
+        self.listener = listener
+        self.client_host = client_host
+        self.client_id: str | None = None
+        self.api_version = 0
+        self.correlation_id = 0

@@ -1,0 +1,190 @@
+"""Incremental fetch sessions (KIP-227): a consumer names its partitions once, then sends and gets only changes.
+
+Pure bookkeeping. A session keeps its partitions in an ordered dict; one that was just given data moves to the
+end, so that a small max_bytes serves all of them in turn. The cache holds a bounded number of sessions. A full
+cache makes room by dropping a session unused for the eviction time, or else a smaller one that has had that time.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.uuids import Uuid
+
+INITIAL_EPOCH = 0
+FINAL_EPOCH = -1
+SESSIONLESS_ID = 0
+_MAX_INT32 = 2**31 - 1
+
+TopicKey = str | Uuid
+PartitionKey = tuple[TopicKey, int]
+
+
+class FetchedPartition:
+    """What a client asked of one partition, and what it was last told."""
+
+    __slots__ = (
+        "current_leader_epoch",
+        "fetch_offset",
+        "last_fetched_epoch",
+        "max_bytes",
+        "partition",
+        "sent_high_watermark",
+        "sent_log_start_offset",
+        "topic",
+    )
+
+    def __init__(
+        self,
+        topic: TopicKey,
+        partition: int,
+        fetch_offset: int,
+        max_bytes: int,
+        current_leader_epoch: int,
+        last_fetched_epoch: int,
+    ) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.fetch_offset = fetch_offset
+        self.max_bytes = max_bytes
+        self.current_leader_epoch = current_leader_epoch
+        self.last_fetched_epoch = last_fetched_epoch
+        self.sent_high_watermark = -1
+        self.sent_log_start_offset = -1
+
+    @property
+    def key(self) -> PartitionKey:
+        return (self.topic, self.partition)
+
+    def take_request(self, other: "FetchedPartition") -> None:
+        """A later request names this partition again, with a new position."""
+        self.fetch_offset = other.fetch_offset
+        self.max_bytes = other.max_bytes
+        self.current_leader_epoch = other.current_leader_epoch
+        self.last_fetched_epoch = other.last_fetched_epoch
+
+    def has_news(self, error_code: int, has_records: bool, high_watermark: int, log_start_offset: int) -> bool:
+        """Whether an incremental response must name this partition; remembers what it says."""
+        news = (
+            has_records
+            or error_code != ErrorCode.NONE
+            or high_watermark != self.sent_high_watermark
+            or log_start_offset != self.sent_log_start_offset
+        )
+        # After an error the partition is named again once it is well, whatever its watermark.
+        self.sent_high_watermark = high_watermark if error_code == ErrorCode.NONE else -1
+        self.sent_log_start_offset = log_start_offset
+        return news
+
+
+@dataclass(slots=True)
+class FetchSession:
+    """One client's session."""
+
+    session_id: int
+    uses_topic_ids: bool
+    created_ms: int
+    used_ms: int
+    epoch: int = 1
+    partitions: dict[PartitionKey, FetchedPartition] = field(default_factory=dict)
+
+    def move_to_end(self, key: PartitionKey) -> None:
+        """Let the other partitions go first next time."""
+        partition = self.partitions.pop(key, None)
+        if partition is not None:
+            self.partitions[key] = partition
+
+    def update(self, named: Iterable[FetchedPartition], forgotten: Iterable[PartitionKey]) -> None:
+        """Add or move the named partitions and drop the forgotten ones."""
+        for partition in named:
+            known = self.partitions.get(partition.key)
+            if known is None:
+                self.partitions[partition.key] = partition
+            else:
+                known.take_request(partition)
+        for key in forgotten:
+            self.partitions.pop(key, None)
+
+
+@dataclass(slots=True)
+class FetchPlan:
+    """What one Fetch request reads, and how its answer is to be shaped."""
+
+    partitions: list[FetchedPartition]
+    session: FetchSession | None = None
+    incremental: bool = False
+
+    @property
+    def session_id(self) -> int:
+        return SESSIONLESS_ID if self.session is None else self.session.session_id
+
+
+class FetchSessionCache:
+    """All sessions of the broker, least recently used first."""
+
+    def __init__(self, max_sessions: int, eviction_ms: int, new_id: Callable[[], int]) -> None:
+        self._max_sessions = max_sessions
+        self._eviction_ms = eviction_ms
+        self._new_id = new_id
+        self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def plan(
+        self,
+        session_id: int,
+        session_epoch: int,
+        named: list[FetchedPartition],
+        forgotten: list[PartitionKey],
+        uses_topic_ids: bool,
+        now_ms: int,
+    ) -> FetchPlan:
+        """Decide what this request means. Raises KafkaError when its session is not as it believes."""
+        if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
+            self._sessions.pop(session_id, None)
+            if session_epoch == FINAL_EPOCH:
+                return FetchPlan(named)
+            return FetchPlan(named, self._create(named, uses_topic_ids, now_ms))
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+        if session.epoch != session_epoch:
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        session.update(named, forgotten)
+        if not session.partitions:
+            del self._sessions[session_id]
+            return FetchPlan([])
+        session.used_ms = now_ms
+        session.epoch = 1 if session.epoch == _MAX_INT32 else session.epoch + 1
+        self._sessions.move_to_end(session_id)
+        return FetchPlan(list(session.partitions.values()), session, incremental=True)
+
+    def _create(self, named: list[FetchedPartition], uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
+        if not named or not self._make_room(len(named), now_ms):
+            return None
+        session_id = self._new_id()
+        while session_id == SESSIONLESS_ID or session_id in self._sessions:
+            session_id = self._new_id()
+        session = FetchSession(session_id, uses_topic_ids, created_ms=now_ms, used_ms=now_ms)
+        session.update(named, ())
+        self._sessions[session_id] = session
+        return session
+
+    def _make_room(self, size: int, now_ms: int) -> bool:
+        if len(self._sessions) < self._max_sessions:
+            return True
+        if not self._sessions:
+            return False
+        oldest = next(iter(self._sessions.values()))
+        if now_ms - oldest.used_ms > self._eviction_ms:
+            del self._sessions[oldest.session_id]
+            return True
+        smallest = min(self._sessions.values(), key=lambda session: len(session.partitions))
+        if now_ms - smallest.created_ms > self._eviction_ms and len(smallest.partitions) < size:
+            del self._sessions[smallest.session_id]
+            return True
+        return False

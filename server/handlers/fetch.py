@@ -1,0 +1,265 @@
+"""Fetch (1), versions 4-18: read record batches, waiting for them when there are too few.
+
+The answer carries slices of log files; the connection sends them with sendfile.
+- 7 incremental sessions (KIP-227), 9 leader epochs (KIP-320), 11 rack, 12 flexible and diverging epochs, 13 topic
+  ids, 15 replica state, 16 leader hints, 17 directory ids, 18 high watermark of a follower.
+- At least one whole batch is returned even when it is larger than the limits.
+- read_committed never reads past the last stable offset; the aborted transactions are taken together with the
+  data, also when the request has waited (KAFKA-5376).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import trio
+
+from ottla.server.context import RequestContext
+from ottla.server.fetch_sessions import FetchedPartition, FetchPlan, PartitionKey, TopicKey
+from ottla.server.partition import Partition
+from ottla.server.registry import serves
+from ottla.wire.chunks import FileSlice
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.fetch import (
+    AbortedTransaction,
+    EpochEndOffset,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+
+_TOPIC_IDS_SINCE = 13
+_REPLICA_STATE_SINCE = 15
+_READ_COMMITTED = 1
+_CONSUMER_REPLICA_ID = -1
+
+
+@dataclass(slots=True)
+class _ReadOutcome:
+    """What one pass over the partitions found."""
+
+    rows: list[tuple[FetchedPartition, PartitionData]]
+    size_bytes: int
+    must_answer: bool
+
+
+class _FetchWaiter:
+    """Parks one Fetch on all its partitions until one of them grows."""
+
+    __slots__ = ("_event", "_partitions")
+
+    def __init__(self, partitions: list[Partition]) -> None:
+        self._partitions = partitions
+        self._event = trio.Event()
+        for partition in partitions:
+            partition.waiters.add(self)
+
+    def notify(self) -> None:
+        self._event.set()
+
+    async def wait(self, deadline: float) -> bool:
+        """True when a partition changed, False when the deadline passed."""
+        with trio.move_on_at(deadline):
+            await self._event.wait()
+        return self._event.is_set()
+
+    def close(self) -> None:
+        for partition in self._partitions:
+            partition.waiters.discard(self)
+
+
+class _Fetch:
+    """One request: its plan, its limits and its passes over the partitions."""
+
+    __slots__ = ("_context", "_max_bytes", "_min_bytes", "_plan", "_read_committed", "_replica_id", "_request")
+
+    def __init__(self, context: RequestContext, request: FetchRequest, plan: FetchPlan) -> None:
+        self._context = context
+        self._request = request
+        self._plan = plan
+        self._max_bytes = min(request.max_bytes, context.broker.limits.fetch_max_bytes)
+        self._min_bytes = min(request.min_bytes, self._max_bytes)
+        self._read_committed = request.isolation_level == _READ_COMMITTED
+        self._replica_id = (
+            request.replica_state.replica_id
+            if context.api_version >= _REPLICA_STATE_SINCE
+            else request.replica_id
+        )
+
+    def read(self) -> _ReadOutcome:
+        rows: list[tuple[FetchedPartition, PartitionData]] = []
+        size = 0
+        must_answer = False
+        for wanted in self._plan.partitions:
+            try:
+                data = self._read_partition(wanted, self._max_bytes - size, at_least_one=size == 0)
+                if data.records is not None:
+                    size += len(data.records)
+                if data.diverging_epoch.end_offset >= 0:
+                    must_answer = True
+            except KafkaError as error:
+                must_answer = True
+                data = _failed(wanted.partition, error.code)
+            rows.append((wanted, data))
+        return _ReadOutcome(rows, size, must_answer or size >= self._min_bytes)
+
+    def _find(self, wanted: FetchedPartition) -> Partition:
+        table = self._context.broker.partitions
+        if isinstance(wanted.topic, str):
+            return table.by_name(wanted.topic, wanted.partition)
+        return table.by_id(wanted.topic, wanted.partition)
+
+    def _read_partition(self, wanted: FetchedPartition, limit: int, at_least_one: bool) -> PartitionData:
+        partition = self._find(wanted)
+        if self._replica_id >= 0:
+            # No other broker replicates from this one; a client that says it is one must not be believed.
+            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        log = partition.log
+        data = PartitionData(
+            partition_index=wanted.partition,
+            high_watermark=log.high_watermark,
+            last_stable_offset=log.last_stable_offset,
+            log_start_offset=log.log_start_offset,
+            aborted_transactions=[] if self._read_committed else None,
+            records=b"",
+        )
+        if wanted.last_fetched_epoch >= 0 and self._diverges(partition, wanted, data):
+            return data
+        if self._read_committed:
+            upto = log.last_stable_offset
+        elif self._replica_id == _CONSUMER_REPLICA_ID:
+            upto = log.high_watermark
+        else:
+            upto = log.log_end_offset
+        found = log.read(
+            wanted.fetch_offset, min(wanted.max_bytes, max(limit, 0)), upto=upto, at_least_one=at_least_one
+        )
+        if found.records is not None:
+            data.records = found.records
+            if self._read_committed:
+                data.aborted_transactions = _aborted(partition, wanted.fetch_offset, found.records)
+        return data
+
+    @staticmethod
+    def _diverges(partition: Partition, wanted: FetchedPartition, data: PartitionData) -> bool:
+        epoch, end_offset = partition.log.end_offset_for_epoch(wanted.last_fetched_epoch)
+        if epoch < 0 or end_offset < 0:
+            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch < wanted.last_fetched_epoch or end_offset < wanted.fetch_offset:
+            data.diverging_epoch = EpochEndOffset(epoch=epoch, end_offset=end_offset)
+            return True
+        return False
+
+    async def wait_and_read(self) -> FetchResponse:
+        """Read again at each change until there is enough or the time is up."""
+        deadline = trio.current_time() + self._request.max_wait_ms / 1000
+        while True:
+            waiter = _FetchWaiter(self._live_partitions())
+            try:
+                changed = await waiter.wait(deadline)
+            finally:
+                waiter.close()
+            outcome = self.read()
+            if not changed or outcome.must_answer or self._context.broker.stopping:
+                return self.respond(outcome)
+
+    def _live_partitions(self) -> list[Partition]:
+        found = []
+        for wanted in self._plan.partitions:
+            try:
+                found.append(self._find(wanted))
+            except KafkaError:
+                continue  # the read reports it
+        return found
+
+    def respond(self, outcome: _ReadOutcome) -> FetchResponse:
+        response = FetchResponse(session_id=self._plan.session_id)
+        session = self._plan.session
+        topics: dict[TopicKey, FetchableTopicResponse] = {}
+        for wanted, data in outcome.rows:
+            has_records = data.records is not None and len(data.records) > 0
+            if session is not None:
+                news = wanted.has_news(data.error_code, has_records, data.high_watermark, data.log_start_offset)
+                if self._plan.incremental and not news and data.diverging_epoch.end_offset < 0:
+                    continue
+                if has_records:
+                    session.move_to_end(wanted.key)
+            topic = topics.get(wanted.topic)
+            if topic is None:
+                topic = topics[wanted.topic] = _topic_response(wanted.topic)
+                response.responses.append(topic)
+            topic.partitions.append(data)
+        return response
+
+
+def _aborted(partition: Partition, fetch_offset: int, records: FileSlice) -> list[AbortedTransaction]:
+    return [
+        AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+        for aborted in partition.log.aborted_transactions(fetch_offset, records)
+    ]
+
+
+def _failed(index: int, code: ErrorCode) -> PartitionData:
+    return PartitionData(
+        partition_index=index,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        aborted_transactions=None,
+        records=b"",
+    )
+
+
+def _topic_response(topic: TopicKey) -> FetchableTopicResponse:
+    if isinstance(topic, str):
+        return FetchableTopicResponse(topic=topic)
+    return FetchableTopicResponse(topic_id=topic)
+
+
+def _named_partitions(request: FetchRequest, uses_topic_ids: bool) -> list[FetchedPartition]:
+    return [
+        FetchedPartition(
+            topic.topic_id if uses_topic_ids else topic.topic,
+            partition.partition,
+            partition.fetch_offset,
+            partition.partition_max_bytes,
+            partition.current_leader_epoch,
+            partition.last_fetched_epoch,
+        )
+        for topic in request.topics
+        for partition in topic.partitions
+    ]
+
+
+def _forgotten_partitions(request: FetchRequest, uses_topic_ids: bool) -> list[PartitionKey]:
+    return [
+        (topic.topic_id if uses_topic_ids else topic.topic, partition)
+        for topic in request.forgotten_topics_data
+        for partition in topic.partitions
+    ]
+
+
+@serves(FetchRequest)
+def handle_fetch(context: RequestContext, request: FetchRequest):  # type: ignore[no-untyped-def]
+    """Answer at once when there is enough to send; park otherwise."""
+    broker = context.broker
+    uses_topic_ids = context.api_version >= _TOPIC_IDS_SINCE
+    try:
+        plan = broker.fetch_sessions.plan(
+            request.session_id,
+            request.session_epoch,
+            _named_partitions(request, uses_topic_ids),
+            _forgotten_partitions(request, uses_topic_ids),
+            uses_topic_ids,
+            broker.now_ms(),
+        )
+    except KafkaError as error:
+        return FetchResponse(error_code=error.code)
+    fetch = _Fetch(context, request, plan)
+    if request.max_wait_ms > 0 and plan.partitions:
+        outcome = fetch.read()
+        return fetch.respond(outcome) if outcome.must_answer else fetch.wait_and_read()
+    return fetch.respond(fetch.read())

@@ -1,0 +1,164 @@
+"""Produce (0), versions 3-13: append record batches to partitions.
+
+Advertised from 0, because librdkafka turns compression off when the range begins at 3 (KAFKA-18659).
+- acks 0 gets no answer; when such a request fails, closing the connection is the only way to say so.
+- acks 1 and all are the same with a single replica: the record is in the log.
+- 7 zstd, 8 record errors, 9 flexible, 10 leader hints, 12 implicit transactions, 13 topic ids instead of names.
+"""
+
+from __future__ import annotations
+
+import logging
+
+import trio
+
+from ottla.log_store.log import AppendResult
+from ottla.server.context import RequestContext
+from ottla.server.dispatch import CloseConnection
+from ottla.server.internal_topics import is_internal_topic
+from ottla.server.partition import Partition
+from ottla.server.registry import serves
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from ottla.wire.records.compression import Codec
+from ottla.wire.records.header import BatchView
+
+log = logging.getLogger("ottla.server")
+
+_TOPIC_IDS_SINCE = 13
+_ZSTD_SINCE = 7
+_ADMIN_CLIENT_ID = "__admin_client"
+
+
+class _Produce:
+    """One request on its way through the partitions it names."""
+
+    __slots__ = ("_context", "_now_ms", "_request", "_to_flush")
+
+    def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
+        self._context = context
+        self._request = request
+        self._now_ms = context.broker.now_ms()
+        self._to_flush: list[Partition] = []
+
+    def run(self) -> ProduceResponse:
+        return ProduceResponse(responses=[self._append_topic(topic) for topic in self._request.topic_data])
+
+    @property
+    def partitions_to_flush(self) -> list[Partition]:
+        """Partitions whose flush policy is due: the answer waits for their fsync."""
+        return self._to_flush
+
+    def _append_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
+        response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+        for data in topic.partition_data:
+            try:
+                response.partition_responses.append(self._append_partition(topic, data))
+            except KafkaError as error:
+                response.partition_responses.append(_failed(data.index, error))
+        return response
+
+    def _append_partition(self, topic: TopicProduceData, data: PartitionProduceData) -> PartitionProduceResponse:
+        partition = self._find(topic, data.index)
+        records = data.records
+        if records is None or len(records) == 0:
+            raise KafkaError(ErrorCode.INVALID_RECORD, "the partition's records are missing")
+        self._check_batch(records)
+        result = partition.append(records, self._now_ms)
+        if partition.log.needs_flush:
+            self._to_flush.append(partition)
+        return _appended(data.index, result)
+
+    def _find(self, topic: TopicProduceData, index: int) -> Partition:
+        table = self._context.broker.partitions
+        if self._request.acks not in (-1, 0, 1):
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
+        if self._context.api_version >= _TOPIC_IDS_SINCE:
+            partition = table.by_id(topic.topic_id, index)
+        else:
+            partition = table.by_name(topic.name, index)
+        if is_internal_topic(partition.topic) and self._context.client_id != _ADMIN_CLIENT_ID:
+            raise KafkaError(
+                ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}"
+            )
+        return partition
+
+    def _check_batch(self, records: memoryview) -> None:
+        if len(records) < BatchView.SIZE:
+            return  # the log refuses it with its reason
+        batch = BatchView(records)
+        if batch.codec == Codec.ZSTD and self._context.api_version < _ZSTD_SINCE:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "Produce requests below version 7 cannot carry zstd"
+            )
+        if batch.is_transactional:
+            # Judged by the batch, not by what the request says of itself (CVE-2018-17196).
+            if self._request.transactional_id is None:
+                raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "this producer has no transaction on this broker")
+
+
+def _appended(index: int, result: AppendResult) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=result.base_offset,
+        log_append_time_ms=result.log_append_time_ms,
+        log_start_offset=result.log_start_offset,
+    )
+
+
+def _failed(index: int, error: KafkaError) -> PartitionProduceResponse:
+    return PartitionProduceResponse(
+        index=index,
+        error_code=error.code,
+        base_offset=-1,
+        log_append_time_ms=-1,
+        log_start_offset=-1,
+        record_errors=[
+            BatchIndexAndErrorMessage(batch_index=batch_index, batch_index_error_message=message)
+            for batch_index, message in getattr(error, "record_errors", ())
+        ],
+        error_message=error.detail,
+    )
+
+
+async def _flush_then_answer(produce: _Produce, response: ProduceResponse | None) -> ProduceResponse | None:
+    for partition in produce.partitions_to_flush:
+        await trio.to_thread.run_sync(partition.log.flush)
+    return response
+
+
+def _check_unanswered(context: RequestContext, response: ProduceResponse) -> None:
+    """With acks=0 an error can be told only by closing the connection, as Apache Kafka does."""
+    failures = [
+        f"{topic.name}-{partition.index}: {ErrorCode(partition.error_code).name}"
+        for topic in response.responses
+        for partition in topic.partition_responses
+        if partition.error_code
+    ]
+    if failures:
+        raise CloseConnection(
+            f"produce with acks=0 failed client_id={context.client_id!r} {', '.join(failures[:5])}"
+        )
+
+
+@serves(ProduceRequest, advertised_min=0)
+def handle_produce(context: RequestContext, request: ProduceRequest):  # type: ignore[no-untyped-def]
+    """Append every partition's batch; wait only where the flush policy asks for it."""
+    produce = _Produce(context, request)
+    response: ProduceResponse | None = produce.run()
+    if request.acks == 0:
+        assert response is not None
+        _check_unanswered(context, response)
+        response = None
+    if produce.partitions_to_flush:
+        return _flush_then_answer(produce, response)
+    return response

@@ -1,0 +1,130 @@
+"""Listening sockets: bind what `listeners` names, accept within the limits, start a task per connection."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from collections.abc import Callable
+
+import trio
+
+from ottla.config.listeners import Endpoint
+from ottla.server.connection import Connection
+from ottla.server.connection_limits import ConnectionLimits
+from ottla.server.limits import Limits
+
+log = logging.getLogger("ottla.server")
+
+# Out of descriptors or memory: wait for somebody to leave instead of spinning or dying.
+_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+_EXHAUSTED_PAUSE_SECONDS = 0.1
+
+MakeConnection = Callable[[socket.socket, str, str, str], Connection]
+
+
+class BindError(Exception):
+    """A listener's address cannot be bound; the text is one sentence for the user."""
+
+
+def bind(endpoint: Endpoint) -> socket.socket:
+    """A bound socket that does not listen yet. An empty host means every interface, IPv6 included."""
+    try:
+        family, address = _resolve(endpoint)
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if not endpoint.host else 1)
+            sock.setblocking(False)
+            sock.bind(address)
+        except BaseException:
+            sock.close()
+            raise
+    except OSError as error:
+        where = f"{endpoint.name}://{endpoint.host}:{endpoint.port}"
+        reason = error.strerror or str(error)
+        raise BindError(f"cannot listen on {where}: {reason}") from error
+    return sock
+
+
+def _resolve(endpoint: Endpoint) -> tuple[int, tuple[str, int] | tuple[str, int, int, int]]:
+    if not endpoint.host:
+        if socket.has_dualstack_ipv6():
+            return socket.AF_INET6, ("::", endpoint.port, 0, 0)
+        return socket.AF_INET, ("0.0.0.0", endpoint.port)
+    found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    family, _, _, _, address = found[0]
+    return family, address  # type: ignore[return-value]
+
+
+class Listener:
+    """Accepts connections on one bound socket."""
+
+    def __init__(
+        self, endpoint: Endpoint, sock: socket.socket, limits: Limits, counts: ConnectionLimits, make: MakeConnection
+    ) -> None:
+        self.endpoint = endpoint
+        self._sock = sock
+        self._limits = limits
+        self._counts = counts
+        self._make = make
+        self.connections: set[Connection] = set()
+        self._left = trio.Event()
+        self._accepting = trio.CancelScope()
+
+    def listen(self) -> None:
+        self._sock.listen(self._limits.backlog)
+
+    def stop_accepting(self) -> None:
+        """Let nobody else in; the connections that are there go on."""
+        self._accepting.cancel()
+
+    async def accept_until_stopped(self, nursery: trio.Nursery) -> None:
+        """Accept until told to stop; each connection is served in the nursery."""
+        with self._accepting:
+            await self._accept(nursery)
+
+    async def _accept(self, nursery: trio.Nursery) -> None:
+        while True:
+            while self._counts.is_full():
+                self._left = trio.Event()
+                await self._left.wait()
+            try:
+                client, address = self._sock.accept()
+            except BlockingIOError:
+                await trio.lowlevel.wait_readable(self._sock)
+                continue
+            except OSError as error:
+                if error.errno in _EXHAUSTED:
+                    log.error("cannot accept connections listener=%s error=%s", self.endpoint.name, error)
+                    await trio.sleep(_EXHAUSTED_PAUSE_SECONDS)
+                continue
+            self._start(client, address, nursery)
+            await trio.sleep_until(self._counts.accept_at(trio.current_time()))
+
+    def _start(self, client: socket.socket, address: tuple[str, int], nursery: trio.Nursery) -> None:
+        host = address[0].removeprefix("::ffff:")
+        if not self._counts.admit(host):
+            log.warning("connection refused peer=%s reason=max.connections.per.ip reached", host)
+            client.close()
+            return
+        client.setblocking(False)
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._limits.send_buffer_bytes > 0:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
+        if self._limits.receive_buffer_bytes > 0:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)
+        connection = self._make(client, f"{host}:{address[1]}", host, self.endpoint.name)
+        self.connections.add(connection)
+        nursery.start_soon(self._serve, connection, host)
+
+    async def _serve(self, connection: Connection, host: str) -> None:
+        try:
+            await connection.serve()
+        finally:
+            self.connections.discard(connection)
+            self._counts.leave(host)
+            self._left.set()

@@ -1,0 +1,78 @@
+"""Send a list of chunks on a non-blocking socket: bytes are gathered, file slices leave by sendfile.
+
+The socket is tried first; trio's scheduler is entered only when the kernel's buffer is full.
+"""
+
+import os
+import socket
+from collections.abc import Sequence
+
+import trio
+
+from ottla.wire.chunks import Chunk, FileSlice
+
+_JOIN_LIMIT_BYTES = 64 * 1024
+_SENDFILE_STEP_BYTES = 2 * 1024 * 1024
+
+
+async def send_chunks(sock: socket.socket, chunks: Sequence[Chunk]) -> None:
+    """Send everything, in order. Raises OSError when the peer is gone."""
+    last = len(chunks) - 1
+    start = 0
+    for index, chunk in enumerate(chunks):
+        if isinstance(chunk, FileSlice):
+            if index > start:
+                await _send_bytes(sock, chunks[start:index], socket.MSG_MORE)
+            await _send_file(sock, chunk)
+            start = index + 1
+    if start <= last:
+        await _send_bytes(sock, chunks[start:], 0)
+
+
+async def _send_bytes(sock: socket.socket, parts: Sequence[Chunk], flags: int) -> None:
+    small: list[Chunk] = []
+    size = 0
+    for part in parts:
+        if len(part) > _JOIN_LIMIT_BYTES:
+            if small:
+                await _send_all(sock, b"".join(small), socket.MSG_MORE)  # type: ignore[arg-type]
+                small, size = [], 0
+            await _send_all(sock, part, socket.MSG_MORE if part is not parts[-1] else flags)
+        else:
+            small.append(part)
+            size += len(part)
+    if size:
+        await _send_all(sock, small[0] if len(small) == 1 else b"".join(small), flags)  # type: ignore[arg-type]
+
+
+async def _send_all(sock: socket.socket, data: Chunk, flags: int) -> None:
+    view = memoryview(data)  # type: ignore[arg-type]
+    while True:
+        try:
+            sent = sock.send(view, flags)
+        except BlockingIOError:
+            await trio.lowlevel.wait_writable(sock)
+            continue
+        if sent == len(view):
+            return
+        view = view[sent:]
+
+
+async def _send_file(sock: socket.socket, chunk: FileSlice) -> None:
+    out_fd = sock.fileno()
+    in_fd = chunk.fileno()
+    position = chunk.position
+    end = position + chunk.length
+    while position < end:
+        try:
+            sent = os.sendfile(out_fd, in_fd, position, min(end - position, _SENDFILE_STEP_BYTES))
+        except BlockingIOError:
+            await trio.lowlevel.wait_writable(sock)
+            continue
+        if sent == 0:
+            # The promised length is already on the wire: nothing but closing keeps the client from misreading.
+            raise OSError(f"log file ended {end - position} bytes before the slice that was promised")
+        position += sent
+        if sent == _SENDFILE_STEP_BYTES:
+            # A reader as quick as the disk would keep the loop here for the whole slice.
+            await trio.lowlevel.checkpoint()

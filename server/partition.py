@@ -1,0 +1,52 @@
+"""A partition this broker leads: its log, and who waits for it to grow.
+
+With one replica a record is committed as soon as it is in the log, so the high watermark follows every append.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from ottla.log_store.log import AppendResult, Log
+from ottla.wire.errors import ErrorCode, KafkaError
+
+
+class AppendWaiter(Protocol):
+    """Something that wants to hear of the next change, such as a Fetch below its min_bytes."""
+
+    def notify(self) -> None:
+        """The partition has grown, or is gone. May be called more than once."""
+
+
+class Partition:
+    """The leader's side of one partition."""
+
+    __slots__ = ("index", "leader_epoch", "log", "topic", "waiters")
+
+    def __init__(self, topic: str, index: int, log: Log, leader_epoch: int) -> None:
+        self.topic = topic
+        self.index = index
+        self.log = log
+        self.leader_epoch = leader_epoch
+        self.waiters: set[AppendWaiter] = set()
+
+    def append(self, batches: memoryview, now_ms: int) -> AppendResult:
+        """Append a producer's batches and wake whoever waits for them. Raises KafkaError."""
+        result = self.log.append(batches, leader_epoch=self.leader_epoch, now_ms=now_ms)
+        self.log.advance_high_watermark(self.log.log_end_offset)
+        if self.waiters:
+            self.wake()
+        return result
+
+    def wake(self) -> None:
+        """Tell every waiter to look again."""
+        for waiter in self.waiters:
+            waiter.notify()
+
+    def check_leader_epoch(self, current_leader_epoch: int) -> None:
+        """Refuse a client whose idea of the leader's epoch is not ours (KIP-320). -1 means it has none."""
+        if current_leader_epoch < 0 or current_leader_epoch == self.leader_epoch:
+            return
+        if current_leader_epoch < self.leader_epoch:
+            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
+        raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)

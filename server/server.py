@@ -1,0 +1,123 @@
+"""The life of a broker process: bind, open, register, accept, and stop in order.
+
+Start: bind the listeners (so that a port of 0 is known), open the metadata and every log, register this broker,
+then listen. Stop: accept nobody new, wake whoever waits, finish what is being answered, flush and mark the
+directories clean; what is not done by the deadline is cut off, which recovery covers.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import socket
+from dataclasses import replace
+from time import perf_counter
+
+import trio
+
+from ottla.config.broker_config import BrokerConfig
+from ottla.config.listeners import Endpoint
+from ottla.server.broker import Broker
+from ottla.server.connection import Connection
+from ottla.server.connection_limits import ConnectionLimits
+from ottla.server.context import RequestContext
+from ottla.server.dispatch import Dispatcher
+from ottla.server.limits import Limits
+from ottla.server.listener import Listener, bind
+from ottla.server.memory_budget import MemoryBudget
+
+log = logging.getLogger("ottla.server")
+
+_SWEEP_SECONDS = 1.0
+_TRIM_AFTER_SECONDS = 5.0
+_STALLED_FRAME_SECONDS = 30.0
+_STOP_SECONDS = 10.0
+
+
+class Server:
+    """One broker with its listeners."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+        self._limits = Limits.from_config(config)
+        self._budget = MemoryBudget(self._limits.queued_bytes)
+        self._counts = ConnectionLimits(self._limits)
+        self._listeners: list[Listener] = []
+        self._stop_requested = trio.Event()
+        self.broker: Broker
+        self.endpoints: list[Endpoint] = []
+        self.start_seconds = 0.0
+
+    def request_stop(self) -> None:
+        """Begin the graceful stop. May be called again."""
+        self._stop_requested.set()
+
+    async def run(self, *, task_status: trio.TaskStatus[Server] = trio.TASK_STATUS_IGNORED) -> None:
+        """Serve until asked to stop. Raises what keeps the broker from starting."""
+        begin = perf_counter()
+        sockets = [(endpoint, bind(endpoint)) for endpoint in self._config.listeners()]
+        try:
+            bound = [_with_port(endpoint, sock) for endpoint, sock in sockets]
+            self.broker = await Broker.open(self._config, bound, random.SystemRandom())
+            try:
+                self.endpoints = [endpoint for endpoint, _ in bound]
+                self._listeners = [
+                    Listener(endpoint, sock, self._limits, self._counts, self._connect) for endpoint, sock in bound
+                ]
+                await self._serve(begin, task_status)
+            finally:
+                with trio.CancelScope(shield=True):
+                    await self.broker.close()
+        finally:
+            for _, sock in sockets:
+                sock.close()
+
+    async def _serve(self, begin: float, task_status: trio.TaskStatus[Server]) -> None:
+        async with trio.open_nursery() as background:
+            background.start_soon(self._sweep)
+            background.start_soon(self.broker.run_background)
+            async with trio.open_nursery() as connections:
+                for listener in self._listeners:
+                    listener.listen()
+                    connections.start_soon(listener.accept_until_stopped, connections)
+                self.start_seconds = perf_counter() - begin
+                task_status.started(self)
+                await self._stop_requested.wait()
+                for listener in self._listeners:
+                    listener.stop_accepting()
+                self.broker.begin_stop()
+                for connection in self._connections():
+                    connection.stop()
+                connections.cancel_scope.deadline = trio.current_time() + _STOP_SECONDS
+            background.cancel_scope.cancel()
+
+    def _connections(self) -> list[Connection]:
+        return [connection for listener in self._listeners for connection in listener.connections]
+
+    def _connect(self, sock: socket.socket, peer: str, host: str, listener_name: str) -> Connection:
+        context = RequestContext(self.broker, listener_name, host)
+        dispatcher = Dispatcher(self.broker.registry, context)
+        return Connection(
+            sock, peer, dispatcher, self._budget, self._limits.max_frame_bytes, trio.current_time()
+        )
+
+    async def _sweep(self) -> None:
+        """Close connections that idle or hold memory others wait for; trim the buffers of quiet ones."""
+        while True:
+            await trio.sleep(_SWEEP_SECONDS)
+            now = trio.current_time()
+            starved = self._budget.has_waiters
+            for connection in self._connections():
+                quiet = now - connection.last_active
+                if connection.handling:
+                    continue
+                if quiet > self._limits.idle_seconds > 0:
+                    connection.abort("idle for connections.max.idle.ms")
+                elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
+                    connection.abort("held memory for a frame it did not finish while others waited")
+                elif quiet > _TRIM_AFTER_SECONDS:
+                    connection.trim()
+
+
+def _with_port(endpoint: Endpoint, sock: socket.socket) -> tuple[Endpoint, socket.socket]:
+    return replace(endpoint, port=sock.getsockname()[1]), sock
