@@ -1,0 +1,128 @@
+"""The front door of the codecs: declare messages, and turn them into bytes and back.
+
+`decoder` and `encoder` compile a message for one version at the first call and keep the result. What they
+return are closures in which each run of fixed-width fields is one precompiled `struct.Struct`; there is one
+decode and one encode closure per structure and version, none per field of a run. The connection loop keeps
+the closures; everything else may use `decode` and `encode`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, TypeVar
+
+from ottla.wire.chunks import Chunk, FileSlice, join_chunks
+from ottla.wire.compile_decode import compile_decoder
+from ottla.wire.compile_encode import compile_encoder
+from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage
+from ottla.wire.fields import (
+    BOOL,
+    BYTES,
+    FLOAT64,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    RECORDS,
+    STRING,
+    UINT16,
+    UINT32,
+    UUID,
+    FieldSpec,
+    Kind,
+    Message,
+    VersionRange,
+    array,
+    field,
+    message,
+    record,
+    specs_of,
+    struct,
+    structure,
+)
+
+__all__ = [
+    "BOOL",
+    "BYTES",
+    "FLOAT64",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "RECORDS",
+    "STRING",
+    "UINT16",
+    "UINT32",
+    "UUID",
+    "Chunk",
+    "FieldSpec",
+    "FileSlice",
+    "Kind",
+    "Message",
+    "VersionRange",
+    "array",
+    "decode",
+    "decoder",
+    "encode",
+    "encode_chunks",
+    "encoder",
+    "field",
+    "message",
+    "record",
+    "specs_of",
+    "struct",
+    "structure",
+]
+
+T = TypeVar("T")
+
+
+@cache
+def _decoder(cls: Any, version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
+    _check_version(cls, version)
+    return compile_decoder(cls, version, version >= cls.FLEXIBLE)
+
+
+@cache
+def _encoder(cls: Any, version: int) -> Callable[[Any, list[Chunk]], None]:
+    _check_version(cls, version)
+    return compile_encoder(cls, version, version >= cls.FLEXIBLE)
+
+
+def _check_version(cls: Any, version: int) -> None:
+    if not cls.MIN_VERSION <= version <= cls.MAX_VERSION:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, f"{cls.__name__} has no version {version}")
+
+
+def decoder(cls: type[T], version: int) -> Callable[[memoryview, int], tuple[T, int]]:
+    """`(buffer, position) -> (message, position behind it)`; MalformedMessage when the bytes are not one."""
+    key: Any = cls
+    return _decoder(key, version)
+
+
+def encoder(cls: type[T], version: int) -> Callable[[T, list[Chunk]], None]:
+    """Appends the message's chunks to a list; KafkaError when it holds what the version cannot say."""
+    key: Any = cls
+    return _encoder(key, version)
+
+
+def decode(cls: type[T], version: int, buf: bytes | bytearray | memoryview) -> T:
+    """The message that fills the whole buffer."""
+    view = memoryview(buf)
+    decoded, end = decoder(cls, version)(view, 0)
+    if end != len(view):
+        raise MalformedMessage(f"{len(view) - end} bytes behind the end of {cls.__name__}")
+    return decoded
+
+
+def encode_chunks(obj: object, version: int) -> list[Chunk]:
+    """The message as chunks to send."""
+    chunks: list[Chunk] = []
+    encoder(type(obj), version)(obj, chunks)
+    return chunks
+
+
+def encode(obj: object, version: int) -> bytes:
+    """The message as bytes, file slices read in."""
+    return join_chunks(encode_chunks(obj, version))
