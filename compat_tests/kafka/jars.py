@@ -76,13 +76,24 @@ def java_executable() -> str:
 def compile_java(source: Path, classes: Path, classpath: str) -> None:
     """Compile one source file into the directory `classes`, whether or not this Java has a compiler."""
     classes.mkdir(parents=True, exist_ok=True)
-    options = ["-cp", classpath, "-d", str(classes), str(source)]
+    options = ["-cp", _without_wildcards(classpath), "-d", str(classes), str(source)]
     if _has_compiler(java_executable()):
         _run([java_executable(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", *options])
         return
     compiler = _jar_set(cache_directory() / "ecj", ECLIPSE_COMPILER, "a Java compiler")
     [jar] = compiler.glob("ecj-*.jar")
     _run([java_executable(), "-jar", str(jar), "-nowarn", "-source", "17", "-target", "17", *options])
+
+
+def _without_wildcards(classpath: str) -> str:
+    """The same class path with each `directory/*` written out: only the launcher expands it, not a compiler."""
+    entries: list[str] = []
+    for entry in classpath.split(os.pathsep):
+        if entry.endswith("*"):
+            entries += map(str, sorted(Path(entry[:-1]).glob("*.jar")))
+        else:
+            entries.append(entry)
+    return os.pathsep.join(entries)
 
 
 def _jar_set(target: Path, coordinates: Sequence[Coordinate], title: str) -> Path:
