@@ -48,8 +48,7 @@ def unsigned_varint(value: int) -> bytes:
 
 
 def read_tagged_count(buf: memoryview, pos: int) -> tuple[int, int]:
-    """How many tagged fields follow, checked against the bytes left (a field has at least two) and the cap.
-    """
+    """How many tagged fields follow, checked against the bytes left (two are the least) and the cap."""
     count, pos = read_unsigned_varint(buf, pos)
     if count > (len(buf) - pos) // 2:
         raise MalformedMessage(f"{count} tagged fields in {len(buf) - pos} bytes")
