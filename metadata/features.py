@@ -1,0 +1,113 @@
+"""Feature levels (KIP-584): what Ottla supports and which record versions a metadata.version allows.
+
+`SUPPORTED_FEATURES` is the one table behind ApiVersions' supported features, the features of a broker's
+registration and the levels written when a data directory is made. Only what Ottla really serves is in it:
+`transaction.version`, `group.version` and their like join it together with their coordinators.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+METADATA_VERSION = "metadata.version"
+KRAFT_VERSION = "kraft.version"
+ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
+
+MINIMUM_METADATA_VERSION = 7  # 3.3-IV3, the oldest that Kafka 4.x replays
+LATEST_METADATA_VERSION = 30  # 4.3-IV0, the latest production level of Kafka 4.3
+
+_RELEASES = {
+    7: "3.3-IV3",
+    8: "3.4-IV0",
+    9: "3.5-IV0",
+    10: "3.5-IV1",
+    11: "3.5-IV2",
+    12: "3.6-IV0",
+    13: "3.6-IV1",
+    14: "3.6-IV2",
+    15: "3.7-IV0",
+    16: "3.7-IV1",
+    17: "3.7-IV2",
+    18: "3.7-IV3",
+    19: "3.7-IV4",
+    20: "3.8-IV0",
+    21: "3.9-IV0",
+    22: "4.0-IV0",
+    23: "4.0-IV1",
+    24: "4.0-IV2",
+    25: "4.0-IV3",
+    26: "4.1-IV0",
+    27: "4.1-IV1",
+    28: "4.2-IV0",
+    29: "4.2-IV1",
+    30: "4.3-IV0",
+}
+
+_TRANSACTIONS_SINCE = 14
+_DIRECTORY_ASSIGNMENT_SINCE = 17
+_ELIGIBLE_LEADERS_SINCE = 23
+_CORDONED_DIRECTORIES_SINCE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class SupportedFeature:
+    """The levels of a feature that Ottla understands, and the one a new directory starts with (0: absent)."""
+
+    min_version: int
+    max_version: int
+    default_version: int
+
+
+SUPPORTED_FEATURES: Mapping[str, SupportedFeature] = {
+    METADATA_VERSION: SupportedFeature(
+        MINIMUM_METADATA_VERSION, LATEST_METADATA_VERSION, LATEST_METADATA_VERSION
+    ),
+    KRAFT_VERSION: SupportedFeature(0, 1, 0),
+    ELIGIBLE_LEADER_REPLICAS_VERSION: SupportedFeature(0, 1, 0),
+}
+
+
+def finalized_features(levels: Mapping[str, int], kraft_version: int = 0) -> dict[str, int]:
+    """The finalized features to tell clients: those in force that Ottla supports.
+
+    A directory that a Kafka left behind may have others in force (transaction.version, share.version).
+    Clients act on what they see here, so a feature that is not served must not be shown.
+    """
+    told = {
+        name: min(level, SUPPORTED_FEATURES[name].max_version)
+        for name, level in levels.items()
+        if name in SUPPORTED_FEATURES and level > 0
+    }
+    if kraft_version:
+        told[KRAFT_VERSION] = kraft_version
+    return told
+
+
+def release_of(metadata_version: int) -> str:
+    """The release name of a metadata.version, such as `4.3-IV0`."""
+    return _RELEASES.get(metadata_version, str(metadata_version))
+
+
+def supports_transactions(metadata_version: int) -> bool:
+    """May the log hold begin, end and abort records?"""
+    return metadata_version >= _TRANSACTIONS_SINCE
+
+
+def supports_directories(metadata_version: int) -> bool:
+    """Do partitions know the log directory of each replica (KIP-858)?"""
+    return metadata_version >= _DIRECTORY_ASSIGNMENT_SINCE
+
+
+def register_broker_version(metadata_version: int) -> int:
+    """The version of RegisterBrokerRecord to write."""
+    if metadata_version >= _CORDONED_DIRECTORIES_SINCE:
+        return 4
+    if metadata_version >= _DIRECTORY_ASSIGNMENT_SINCE:
+        return 3
+    return 2 if metadata_version >= 8 else 1
+
+
+def partition_version(metadata_version: int) -> int:
+    """The version of PartitionRecord and PartitionChangeRecord to write."""
+    if metadata_version >= _ELIGIBLE_LEADERS_SINCE:
+        return 2
+    return 1 if metadata_version >= _DIRECTORY_ASSIGNMENT_SINCE else 0

@@ -1,0 +1,132 @@
+"""Topics and partitions of the metadata image.
+
+A partition's image is a value: a change makes a new one, so whoever holds one can go on reading it.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from ottla.metadata.errors import MetadataError
+from ottla.metadata.records import NO_LEADER_CHANGE, PartitionChangeRecord, PartitionRecord
+from ottla.wire.uuids import MIGRATING_DIRECTORY, Uuid, format_uuid
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionImage:
+    """One partition as the metadata log tells it."""
+
+    replicas: tuple[int, ...]
+    directories: tuple[Uuid, ...]
+    isr: tuple[int, ...]
+    leader: int
+    leader_epoch: int
+    partition_epoch: int
+    removing_replicas: tuple[int, ...] = ()
+    adding_replicas: tuple[int, ...] = ()
+    leader_recovery_state: int = 0
+    eligible_leader_replicas: tuple[int, ...] = ()
+    last_known_elr: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, record: PartitionRecord) -> "PartitionImage":
+        """The partition as its first record tells it."""
+        replicas = tuple(record.replicas)
+        return cls(
+            replicas=replicas,
+            directories=_directories(record.directories, len(replicas)),
+            isr=tuple(record.isr),
+            leader=record.leader,
+            leader_epoch=record.leader_epoch,
+            partition_epoch=record.partition_epoch,
+            removing_replicas=tuple(record.removing_replicas),
+            adding_replicas=tuple(record.adding_replicas),
+            leader_recovery_state=record.leader_recovery_state,
+            eligible_leader_replicas=tuple(record.eligible_leader_replicas or ()),
+            last_known_elr=tuple(record.last_known_elr or ()),
+        )
+
+    def merge(self, change: PartitionChangeRecord) -> "PartitionImage":
+        """The partition after `change`.
+
+        Any change moves the partition epoch; naming a leader, even the same, moves the leader epoch.
+        """
+        replicas = self.replicas if change.replicas is None else tuple(change.replicas)
+        directories = self.directories if change.directories is None else change.directories
+        led = change.leader != NO_LEADER_CHANGE
+        recovery = change.leader_recovery_state
+        return PartitionImage(
+            replicas=replicas,
+            directories=_directories(directories, len(replicas)),
+            isr=_merged(self.isr, change.isr),
+            leader=change.leader if led else self.leader,
+            leader_epoch=self.leader_epoch + led,
+            partition_epoch=self.partition_epoch + 1,
+            removing_replicas=_merged(self.removing_replicas, change.removing_replicas),
+            adding_replicas=_merged(self.adding_replicas, change.adding_replicas),
+            leader_recovery_state=self.leader_recovery_state if recovery == -1 else recovery,
+            eligible_leader_replicas=_merged(self.eligible_leader_replicas, change.eligible_leader_replicas),
+            last_known_elr=_merged(self.last_known_elr, change.last_known_elr),
+        )
+
+    def without_elr(self) -> "PartitionImage":
+        """The partition after its eligible leaders were cleared."""
+        return replace(
+            self, eligible_leader_replicas=(), last_known_elr=(), partition_epoch=self.partition_epoch + 1
+        )
+
+    def to_record(self, topic_id: Uuid, partition_id: int) -> PartitionRecord:
+        """The one record that tells this partition whole, as a snapshot does."""
+        return PartitionRecord(
+            partition_id=partition_id,
+            topic_id=topic_id,
+            replicas=list(self.replicas),
+            isr=list(self.isr),
+            removing_replicas=list(self.removing_replicas),
+            adding_replicas=list(self.adding_replicas),
+            leader=self.leader,
+            leader_recovery_state=self.leader_recovery_state,
+            leader_epoch=self.leader_epoch,
+            partition_epoch=self.partition_epoch,
+            directories=list(self.directories),
+            eligible_leader_replicas=list(self.eligible_leader_replicas) or None,
+            last_known_elr=list(self.last_known_elr) or None,
+        )
+
+    def directory_of(self, node_id: int) -> Uuid | None:
+        """The log directory of the replica on `node_id`, None if there is no such replica."""
+        for replica, directory in zip(self.replicas, self.directories, strict=True):
+            if replica == node_id:
+                return directory
+        return None
+
+
+@dataclass(slots=True, eq=False)
+class TopicImage:
+    """A topic; the same object for as long as the topic lives."""
+
+    name: str
+    topic_id: Uuid
+    partitions: dict[int, PartitionImage] = field(default_factory=dict)
+
+    def partition(self, partition_id: int) -> PartitionImage:
+        """The partition a record speaks of; MetadataError when the log contradicts itself."""
+        try:
+            return self.partitions[partition_id]
+        except KeyError:
+            raise MetadataError(
+                f"The metadata log changes partition {partition_id} of topic {self.name}"
+                f" ({format_uuid(self.topic_id)}), but never made it."
+            ) from None
+
+
+def _merged(before: tuple[int, ...], change: list[int] | None) -> tuple[int, ...]:
+    return before if change is None else tuple(change)
+
+
+def _directories(directories: "list[Uuid] | tuple[Uuid, ...]", replicas: int) -> tuple[Uuid, ...]:
+    if not directories:
+        return (MIGRATING_DIRECTORY,) * replicas
+    if len(directories) != replicas:
+        raise MetadataError(
+            f"The metadata log tells {len(directories)} directories for a partition of {replicas} replicas."
+        )
+    return tuple(directories)
