@@ -1,0 +1,58 @@
+"""The brokers under test: one process of each for the whole run, and a topic of its own for every test."""
+
+import re
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+
+import pytest
+from kafka import KafkaAdminClient
+
+from compat_tests.broker_process import BrokerProcess
+from compat_tests.kafka.real import RealKafka
+from compat_tests.ottla_process import OttlaProcess
+
+BROKERS: dict[str, type[BrokerProcess]] = {"ottla": OttlaProcess, "kafka": RealKafka}
+
+NewTopic = Callable[..., str]
+
+
+@pytest.fixture(scope="session", params=list(BROKERS))
+def broker(request: pytest.FixtureRequest) -> Iterator[BrokerProcess]:
+    """A running broker; every case that asks for it runs against Ottla and against Apache Kafka."""
+    with BROKERS[request.param]() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def bootstrap(broker: BrokerProcess) -> str:
+    """The address of the broker under test."""
+    return broker.bootstrap
+
+
+@pytest.fixture(scope="session")
+def admin(bootstrap: str) -> Iterator[KafkaAdminClient]:
+    """An admin client that stays connected."""
+    with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as client:
+        yield client
+
+
+@pytest.fixture
+def topic_name(request: pytest.FixtureRequest) -> str:
+    """A name that no other test uses, for a topic that does not exist yet."""
+    words = re.sub(r"[^a-zA-Z0-9]+", "-", request.node.originalname).strip("-")
+    return f"{words}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def new_topic(topic_name: str, admin: KafkaAdminClient) -> NewTopic:
+    """Makes a topic for this test: `new_topic(partitions=3, **{"max.message.bytes": "2000"})`."""
+
+    def create(partitions: int = 1, **configs: str) -> str:
+        # Fixed timestamps of the cases lie in the past; retention must not take them away.
+        settings = {"retention.ms": "-1", **configs}
+        wanted = {"num_partitions": partitions, "replication_factor": 1, "configs": settings}
+        admin.create_topics({topic_name: wanted}, wait_for_metadata=True)
+        return topic_name
+
+    return create
