@@ -54,11 +54,13 @@ class UpdateMode(Enum):
     CLUSTER_WIDE = "cluster-wide"
 
 
-class _NoDefault(Enum):
+class NoDefault(Enum):
+    """Marks a config that must be given."""
+
     NO_DEFAULT = "no default"
 
 
-NO_DEFAULT: Final = _NoDefault.NO_DEFAULT
+NO_DEFAULT: Final = NoDefault.NO_DEFAULT
 
 
 class Validator(Protocol):
@@ -77,7 +79,7 @@ class ConfigDefinition:
 
     name: str
     type: ConfigType
-    default: Value | _NoDefault
+    default: Value | NoDefault
     doc: str
     validator: Validator | None = None
     importance: Importance = Importance.MEDIUM
@@ -93,7 +95,7 @@ class ConfigDefinition:
     @property
     def default_value(self) -> Value:
         """The default, None where there is none."""
-        return None if isinstance(self.default, _NoDefault) else self.default
+        return None if isinstance(self.default, NoDefault) else self.default
 
     def parse(self, text: str | None) -> Value:
         """The value of this text, checked; raises ConfigError."""

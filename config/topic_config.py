@@ -1,6 +1,7 @@
 """The configuration of one topic's logs, as typed values: what log_store is told.
 
-`DEFAULT_TOPIC_CONFIG` holds Kafka's defaults; `topic_config_from` makes one from parsed values by config name.
+`DEFAULT_TOPIC_CONFIG` holds Kafka's defaults; `topic_config_from` makes one
+from parsed values by config name.
 """
 
 from collections.abc import Mapping

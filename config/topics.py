@@ -58,7 +58,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "segment.ms",
         _LONG,
         7 * MS_PER_DAY,
-        "Age at which the active segment is closed even if it is not full, so that old records can be removed.",
+        "Age at which the active segment is closed though not full, so that old records can be removed.",
         at_least(1),
         in_effect=True,
     ),
@@ -187,14 +187,10 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "Compression of the stored batches; `producer` keeps what the producer sent.",
         OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
     ),
-    _row("compression.gzip.level", _INT, -1, "Level used when compression.type is gzip.", GzipLevel()),
-    _row("compression.lz4.level", _INT, 9, "Level used when compression.type is lz4.", between(1, 17)),
-    _row(
-        "compression.zstd.level", _INT, 3, "Level used when compression.type is zstd.", between(-131072, 22)
-    ),
-    _row(
-        "preallocate", _BOOLEAN, False, "Whether the file of a new segment is made at its full size at once."
-    ),
+    _row("compression.gzip.level", _INT, -1, "Level used with compression.type gzip.", GzipLevel()),
+    _row("compression.lz4.level", _INT, 9, "Level used with compression.type lz4.", between(1, 17)),
+    _row("compression.zstd.level", _INT, 3, "Level used with compression.type zstd.", between(-131072, 22)),
+    _row("preallocate", _BOOLEAN, False, "Whether the file of a new segment has its full size at once."),
     _row(
         "message.timestamp.type",
         _STRING,
@@ -223,7 +219,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "leader.replication.throttled.replicas",
         _LIST,
         (),
-        "Replicas whose replication traffic is limited on the leader's side, as partition:broker pairs or `*`.",
+        "Replicas whose replication is limited on the leader's side, as partition:broker pairs or `*`.",
         ThrottledReplicas(),
     ),
     _row(
@@ -244,7 +240,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "local.retention.ms",
         _LONG,
         -2,
-        "Age after which a segment that was copied to remote storage is deleted locally. -2 takes retention.ms.",
+        "Age after which a segment copied to remote storage is deleted locally. -2 takes retention.ms.",
         at_least(-2),
     ),
     _row(

@@ -1,6 +1,7 @@
 """The rules that configs put on their values, worded as Kafka words them.
 
-Each rule is a small frozen value with `check` and `describe`; which config has which rule is said in the tables.
+Each rule is a small frozen value with `check` and `describe`; which config has which
+rule is said in the tables.
 """
 
 import re

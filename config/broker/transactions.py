@@ -1,0 +1,115 @@
+"""Broker configs: transactions and producer ids (KIP-98, KIP-890, KIP-939)."""
+
+from ottla.config.broker.rows import CLUSTER_WIDE, HIGH, LOW, Row, boolean, integer, short
+from ottla.config.validators import at_least
+
+ROWS: tuple[Row, ...] = (
+    integer(
+        "transaction.max.timeout.ms",
+        900_000,
+        "Longest transaction timeout that a producer may ask for.",
+        rule=at_least(1),
+        importance=HIGH,
+        in_effect=True,
+    ),
+    integer(
+        "transactional.id.expiration.ms",
+        604_800_000,
+        "Time without use after which a transactional id is forgotten.",
+        rule=at_least(1),
+        importance=HIGH,
+    ),
+    integer(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms",
+        10_000,
+        "How often timed-out transactions are looked for and aborted.",
+        rule=at_least(1),
+        importance=LOW,
+    ),
+    integer(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        3_600_000,
+        "How often unused transactional ids are looked for and removed.",
+        rule=at_least(1),
+        importance=LOW,
+    ),
+    boolean(
+        "transaction.partition.verification.enable",
+        True,
+        "Whether a transactional append is checked against the coordinator.",
+        importance=LOW,
+        mode=CLUSTER_WIDE,
+    ),
+    boolean(
+        "transaction.two.phase.commit.enable",
+        False,
+        "Whether producers may take part in two-phase commit.",
+        importance=LOW,
+    ),
+    integer(
+        "transaction.state.log.num.partitions",
+        50,
+        "Partitions of __transaction_state when it is made.",
+        rule=at_least(1),
+        importance=HIGH,
+    ),
+    short(
+        "transaction.state.log.replication.factor",
+        3,
+        "Replicas of __transaction_state when it is made.",
+        rule=at_least(1),
+        importance=HIGH,
+    ),
+    integer(
+        "transaction.state.log.min.isr",
+        2,
+        "min.insync.replicas of __transaction_state.",
+        rule=at_least(1),
+        importance=HIGH,
+    ),
+    integer(
+        "transaction.state.log.segment.bytes",
+        104_857_600,
+        "Segment size of __transaction_state.",
+        rule=at_least(1),
+        importance=HIGH,
+    ),
+    integer(
+        "transaction.state.log.load.buffer.size",
+        5_242_880,
+        "Bytes read at once when transactions are loaded.",
+        rule=at_least(1),
+        importance=HIGH,
+    ),
+    integer(
+        "add.partitions.to.txn.retry.backoff.ms",
+        20,
+        "Pause before the broker again asks the coordinator to add partitions to a transaction.",
+        rule=at_least(1),
+        importance=HIGH,
+    ),
+    integer(
+        "add.partitions.to.txn.retry.backoff.max.ms",
+        100,
+        "Longest total time of such retries within one produce request.",
+        rule=at_least(0),
+        importance=HIGH,
+    ),
+    integer(
+        "producer.id.expiration.ms",
+        86_400_000,
+        "Time without appends after which a partition forgets an idempotent producer.",
+        rule=at_least(1),
+        importance=LOW,
+        mode=CLUSTER_WIDE,
+        in_effect=True,
+    ),
+    integer(
+        "producer.id.expiration.check.interval.ms",
+        600_000,
+        "How often forgotten producers are looked for.",
+        rule=at_least(1),
+        importance=LOW,
+        internal=True,
+    ),
+)
