@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 import random
 import socket
+from collections.abc import Callable
 from dataclasses import replace
-from time import perf_counter
 
 import trio
 
@@ -46,15 +46,13 @@ class Server:
         self._stop_requested = trio.Event()
         self.broker: Broker
         self.endpoints: list[Endpoint] = []
-        self.start_seconds = 0.0
 
     def request_stop(self) -> None:
         """Begin the graceful stop. May be called again."""
         self._stop_requested.set()
 
-    async def run(self, *, task_status: trio.TaskStatus[Server] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve until asked to stop. Raises what keeps the broker from starting."""
-        begin = perf_counter()
+    async def run(self, on_ready: Callable[[], None]) -> None:
+        """Serve until asked to stop; `on_ready` is called once clients can connect. Raises what keeps it from starting."""
         sockets = [(endpoint, bind(endpoint)) for endpoint in self._config.listeners()]
         try:
             bound = [_with_port(endpoint, sock) for endpoint, sock in sockets]
@@ -64,7 +62,7 @@ class Server:
                 self._listeners = [
                     Listener(endpoint, sock, self._limits, self._counts, self._connect) for endpoint, sock in bound
                 ]
-                await self._serve(begin, task_status)
+                await self._serve(on_ready)
             finally:
                 with trio.CancelScope(shield=True):
                     await self.broker.close()
@@ -72,7 +70,7 @@ class Server:
             for _, sock in sockets:
                 sock.close()
 
-    async def _serve(self, begin: float, task_status: trio.TaskStatus[Server]) -> None:
+    async def _serve(self, on_ready: Callable[[], None]) -> None:
         async with trio.open_nursery() as background:
             background.start_soon(self._sweep)
             background.start_soon(self.broker.run_background)
@@ -80,8 +78,7 @@ class Server:
                 for listener in self._listeners:
                     listener.listen()
                     connections.start_soon(listener.accept_until_stopped, connections)
-                self.start_seconds = perf_counter() - begin
-                task_status.started(self)
+                on_ready()
                 await self._stop_requested.wait()
                 for listener in self._listeners:
                     listener.stop_accepting()

@@ -1,0 +1,57 @@
+# Every habit of the project has a short target; `make` alone lists them.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+.PHONY: run
+run: $(VENV)/.broker ## serve on 127.0.0.1:9092, data in ./data (more: make run ARGS="--set num.partitions=4")
+	@exec $(BIN)/ottla serve --listen 127.0.0.1:9092 --data data $(ARGS)
+
+.PHONY: test
+test: $(VENV)/.tests ## set up everything and run every test (some: make test ARGS=tests/wire)
+	@$(BIN)/python -m compat_tests.kafka.jars
+	$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: check
+check: $(VENV)/.tests ## style, types, and which room may import which
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+.PHONY: docs
+docs: $(VENV)/.tests ## write docs/apis.md, docs/configs.md and docs/errors.md from the tables
+	$(BIN)/python -m docs.generate
+
+.PHONY: bench
+bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: make bench QUICK=1)
+	@$(BIN)/python -m compat_tests.kafka.jars
+	QUICK=$(QUICK) $(BIN)/python -m benchmarks $(ARGS)
+
+.PHONY: clean
+clean: ## remove the environment, caches and ./data
+	rm -rf $(VENV) .cache build dist data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Ottla needs Python 3.11 or newer; say which one with: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "making $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.broker: pyproject.toml | $(BIN)/python
+	@echo "installing the broker ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.tests: pyproject.toml | $(BIN)/python
+	@echo "installing the broker, its tests and checks ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check]'
+	@touch $@ $(VENV)/.broker

@@ -1,0 +1,59 @@
+"""The front door: `ottla serve` and whatever commands join it.
+
+Heavy imports wait until the command is known, so that `--help` and a typing mistake answer at once.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from time import perf_counter
+
+from ottla import __version__
+
+_STARTED = perf_counter()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ottla", description="A Kafka broker in Python.")
+    parser.add_argument("--version", action="version", version=f"ottla {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    serve = commands.add_parser(
+        "serve",
+        help="run a broker",
+        description="Run a broker. Settings are Apache Kafka's own: a server.properties file, then --data, "
+        "--listen and --set, the later winning.",
+    )
+    serve.add_argument("--config", metavar="FILE", help="a Kafka server.properties file")
+    serve.add_argument("--data", metavar="DIR", help="data directory (log.dirs); default ottla-data")
+    serve.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        action="append",
+        help="where to listen (listeners); port 0 picks a free one; default 127.0.0.1:9092",
+    )
+    serve.add_argument(
+        "--set",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        help="any broker setting; may be given several times",
+    )
+    serve.add_argument(
+        "--log-level",
+        default="info",
+        choices=["debug", "info", "warning", "error"],
+        help="how much to log on standard error; default info",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    arguments = _parser().parse_args(argv)
+    from ottla.cli.serve import serve  # noqa: PLC0415
+
+    return serve(arguments, _STARTED)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,113 @@
+"""`ottla serve`: settings from file and command line, one line when ready, a graceful stop on Ctrl-C or SIGTERM."""
+
+import argparse
+import gc
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from time import perf_counter
+
+import trio
+
+from ottla.config.broker_config import BrokerConfig
+from ottla.config.definition import ConfigError
+from ottla.config.properties import parse_properties
+from ottla.log_store.directory import LogDirectoryError
+from ottla.metadata.errors import MetadataError
+from ottla.server.listener import BindError
+from ottla.server.server import Server
+
+log = logging.getLogger("ottla.cli")
+
+_DEFAULT_LISTENER = "127.0.0.1:9092"
+
+
+def read_settings(arguments: argparse.Namespace) -> dict[str, str]:
+    """Merge the properties file with the command line. Raises ConfigError."""
+    settings: dict[str, str] = {}
+    if arguments.config is not None:
+        try:
+            text = Path(arguments.config).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise ConfigError(f"cannot read {arguments.config}: {reason}") from error
+        settings.update(parse_properties(text))
+    if arguments.data is not None:
+        settings["log.dirs"] = arguments.data
+    if arguments.listen is not None:
+        settings["listeners"] = ",".join(map(_as_listener, arguments.listen))
+    for assignment in arguments.set:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"--set takes name=value, not {assignment!r}")
+        settings[name.strip()] = value.strip()
+    # Without security a broker should not be open to the network unless somebody says so.
+    settings.setdefault("listeners", f"PLAINTEXT://{_DEFAULT_LISTENER}")
+    return settings
+
+
+def _as_listener(address: str) -> str:
+    if "://" in address:
+        return address
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        raise ConfigError(f"--listen takes HOST:PORT, not {address!r}")
+    return f"PLAINTEXT://{host}:{port}"
+
+
+def serve(arguments: argparse.Namespace, started: float) -> int:
+    """Run until told to stop. A broker that cannot start says why in one sentence and exits with 1."""
+    logging.basicConfig(
+        level=arguments.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+    )
+    try:
+        config = BrokerConfig.load(read_settings(arguments))
+        return trio.run(_run, Server(config), started)
+    except* (ConfigError, MetadataError, LogDirectoryError, BindError) as group:
+        for error in _leaves(group):
+            print(f"ottla: {error}", file=sys.stderr)
+    return 1
+
+
+def _leaves(group: BaseExceptionGroup) -> list[BaseException]:  # type: ignore[type-arg]
+    found: list[BaseException] = []
+    for error in group.exceptions:
+        found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])
+    return found
+
+
+async def _run(server: Server, started: float) -> int:
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_stop_on_signal, server, signals)
+            await server.run(on_ready=lambda: _announce(server, started))
+            nursery.cancel_scope.cancel()
+    return 0
+
+
+async def _stop_on_signal(server: Server, signals: AsyncIterator[int]) -> None:
+    """The first signal stops gracefully; a second one at once, and recovery sees to the rest."""
+    received = 0
+    async for number in signals:
+        received += 1
+        if received > 1:
+            os._exit(128 + number)
+        log.info("stopping signal=%s", signal.Signals(number).name)
+        server.request_stop()
+
+
+def _announce(server: Server, started: float) -> None:
+    # What start-up left behind lives as long as the process: keep the collector from walking it again and again.
+    gc.collect()
+    gc.freeze()
+    addresses = ",".join(str(endpoint) for endpoint in server.endpoints)
+    directories = ",".join(server.broker.log_directories)
+    topics = len(server.broker.image.topics_by_name)
+    print(
+        f"ottla ready: {addresses}, data {directories}, {topics} topic{'' if topics == 1 else 's'}, "
+        f"started in {perf_counter() - started:.3f} s",
+        flush=True,
+    )

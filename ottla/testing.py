@@ -1,0 +1,127 @@
+"""A real broker for your own tests, in this process, on a free port, in a temporary directory.
+
+    from ottla.testing import Broker
+
+    with Broker() as broker:
+        producer = KafkaProducer(bootstrap_servers=broker.bootstrap)
+
+The broker runs in a thread of its own. Any broker setting can be given, by Kafka's name or with underscores for
+the dots: `Broker({"auto.create.topics.enable": "false"})` or `Broker(num_partitions=4)`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import trio
+
+from ottla.config.broker_config import BrokerConfig
+from ottla.server.server import Server
+
+__all__ = ["Broker"]
+
+_STOP_SECONDS = 30
+
+
+class Broker:
+    """Starts when entered (or by `start`), stops when left (or by `stop`)."""
+
+    def __init__(
+        self, settings: Mapping[str, str] | None = None, *, data: str | Path | None = None, **more: object
+    ) -> None:
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        if data is None:
+            self._temporary = tempfile.TemporaryDirectory(prefix="ottla-")
+            data = self._temporary.name
+        self.data = Path(data)
+        self._settings = {
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dirs": str(data),
+            "group.initial.rebalance.delay.ms": "0",
+            **(settings or {}),
+            **{name.replace("_", "."): _as_property(value) for name, value in more.items()},
+        }
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._server: Server | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port`, for a client's bootstrap servers."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def host(self) -> str:
+        return self._running.endpoints[0].host
+
+    @property
+    def port(self) -> int:
+        return self._running.endpoints[0].port
+
+    @property
+    def _running(self) -> Server:
+        if self._server is None:
+            raise RuntimeError("the broker is not running; use `with Broker() as broker`")
+        return self._server
+
+    def start(self) -> Broker:
+        """Start and wait until clients can connect."""
+        if self._thread is not None:
+            raise RuntimeError("the broker was started before")
+        config = BrokerConfig.load(self._settings)
+        self._thread = threading.Thread(target=self._run, args=(config,), name="ottla", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+        if self._failure is not None:
+            self._thread.join()
+            self._thread = None
+            raise self._failure
+        return self
+
+    def stop(self) -> None:
+        """Stop gracefully; a temporary directory is removed."""
+        if self._thread is not None and self._token is not None:
+            self._token.run_sync_soon(self._running.request_stop)
+            self._thread.join(_STOP_SECONDS)
+            self._thread = None
+            self._server = None
+        if self._temporary is not None:
+            self._temporary.cleanup()
+        if self._failure is not None:
+            raise self._failure
+
+    def __enter__(self) -> Broker:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self, config: BrokerConfig) -> None:
+        try:
+            trio.run(self._serve, config)
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that started or stops the broker
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self, config: BrokerConfig) -> None:
+        server = Server(config)
+        self._token = trio.lowlevel.current_trio_token()
+
+        def ready() -> None:
+            self._server = server
+            self._ready.set()
+
+        await server.run(ready)
+
+
+def _as_property(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
