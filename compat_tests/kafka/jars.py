@@ -86,7 +86,7 @@ def compile_java(source: Path, classes: Path, classpath: str) -> None:
 
 
 def _without_wildcards(classpath: str) -> str:
-    """The same class path with each `directory/*` written out: only the launcher expands it, not a compiler."""
+    """The same class path with each `directory/*` written out: only the launcher expands it."""
     entries: list[str] = []
     for entry in classpath.split(os.pathsep):
         if entry.endswith("*"):
