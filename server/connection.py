@@ -124,9 +124,7 @@ class Connection:
             if self._end - begin < size:
                 break
             self._start = begin + size
-            self.handling = True
-            pending += await self._dispatcher.answer(view[begin : begin + size], out)
-            self.handling = False
+            pending += await self._answer(view[begin : begin + size], out)
             if pending > _FLUSH_BYTES:
                 await send_chunks(self._sock, out)
                 out.clear()
@@ -136,6 +134,16 @@ class Connection:
         if out:
             await send_chunks(self._sock, out)
             out.clear()
+
+    async def _answer(self, frame: memoryview, out: list[Chunk]) -> int:
+        self.handling = True
+        try:
+            return await self._dispatcher.answer(frame, out)
+        except CloseConnection:
+            await send_chunks(self._sock, out)  # the requests before this one were good
+            raise
+        finally:
+            self.handling = False
 
     def _frame_size(self) -> int:
         size = int.from_bytes(self._buffer[self._start : self._start + 4], "big", signed=True)

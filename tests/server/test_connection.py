@@ -1,0 +1,206 @@
+"""The connection loop on a socket pair, with a dispatcher that echoes."""
+
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+import trio
+import trio.testing
+
+from ottla.server.connection import BASE_BUFFER_BYTES, Connection
+from ottla.server.dispatch import CloseConnection
+from ottla.server.memory_budget import MemoryBudget
+from ottla.wire.chunks import Chunk
+
+MAX_FRAME_BYTES = 1_000_000
+Answer = Callable[[bytes], Awaitable[bytes | None]]
+
+
+class EchoDispatcher:
+    """Answers a frame with what a function makes of it."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+
+    async def answer(self, frame: memoryview, out: list[Chunk]) -> int:
+        answer = await self._answer(bytes(frame))
+        if answer is None:
+            return 0
+        out.append(len(answer).to_bytes(4, "big") + answer)
+        return 4 + len(answer)
+
+
+async def echo(frame: bytes) -> bytes:
+    return frame
+
+
+def framed(*frames: bytes) -> bytes:
+    return b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+
+
+class Client:
+    """The other end, on trio."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self.sock = trio.socket.from_stdlib_socket(sock)
+
+    async def send(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[await self.sock.send(view) :]
+
+    async def receive(self, size: int) -> bytes:
+        received = b""
+        while len(received) < size:
+            data = await self.sock.recv(size - len(received))
+            if not data:
+                break
+            received += data
+        return received
+
+
+@asynccontextmanager
+async def connected(
+    answer: Answer = echo, budget: MemoryBudget | None = None
+) -> AsyncIterator[tuple[Client, Connection, MemoryBudget]]:
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    budget = budget or MemoryBudget(10_000_000)
+    connection = Connection(
+        ours, "test:1", EchoDispatcher(answer), budget, MAX_FRAME_BYTES, 0.0  # type: ignore[arg-type]
+    )
+    client = Client(theirs)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(connection.serve)
+        yield client, connection, budget
+        client.sock.close()
+        nursery.cancel_scope.deadline = trio.current_time() + 5
+
+
+async def test_pipelined_frames_are_answered_in_order() -> None:
+    """Many frames in one send come back as many answers, in order."""
+    frames = [str(number).encode() * 3 for number in range(500)]
+    async with connected() as (client, _, _):
+        await client.send(framed(*frames))
+        assert await client.receive(len(framed(*frames))) == framed(*frames)
+
+
+async def test_order_is_kept_when_some_answers_wait() -> None:
+    """A slow answer is not overtaken by a quick one of the same connection."""
+
+    async def slow_when_even(frame: bytes) -> bytes:
+        if int(frame) % 2 == 0:
+            await trio.lowlevel.checkpoint()
+        return frame
+
+    frames = [str(number).encode() for number in range(50)]
+    async with connected(slow_when_even) as (client, _, _):
+        await client.send(framed(*frames))
+        assert await client.receive(len(framed(*frames))) == framed(*frames)
+
+
+async def test_frames_arrive_byte_by_byte() -> None:
+    """A frame may be torn anywhere, its length included."""
+    async with connected() as (client, _, _):
+        for byte in framed(b"hello", b"", b"world"):
+            await client.send(bytes([byte]))
+            await trio.testing.wait_all_tasks_blocked()
+        assert await client.receive(22) == framed(b"hello", b"", b"world")
+
+
+async def test_a_large_frame_gets_room_and_gives_it_back() -> None:
+    """Larger than the buffer is allowed, accounted for, and released when the connection is quiet."""
+    large = bytes(range(256)) * 2000
+    async with connected() as (client, connection, budget):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(client.send, framed(large, b"after"))
+            assert await client.receive(len(framed(large, b"after"))) == framed(large, b"after")
+        assert budget.used_bytes == len(large) + 4
+        await trio.testing.wait_all_tasks_blocked()
+        connection.trim()
+        assert budget.used_bytes == 0
+        await client.send(framed(b"again"))
+        assert await client.receive(9) == framed(b"again")
+    assert budget.used_bytes == 0
+
+
+async def test_a_large_frame_waits_for_room_while_others_are_served() -> None:
+    """Back-pressure holds the greedy connection only."""
+    budget = MemoryBudget(4 * BASE_BUFFER_BYTES)
+    budget.reserve_nowait(2 * BASE_BUFFER_BYTES)
+    large = bytes(3 * BASE_BUFFER_BYTES)
+    async with connected(budget=budget) as (greedy, _, _), connected(budget=MemoryBudget(10**6)) as (other, _, _):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(greedy.send, framed(large))
+            await trio.testing.wait_all_tasks_blocked()
+            assert budget.has_waiters
+            await other.send(framed(b"hi"))
+            assert await other.receive(6) == framed(b"hi")
+            budget.release(2 * BASE_BUFFER_BYTES)
+            assert await greedy.receive(len(large) + 4) == framed(large)
+
+
+@pytest.mark.parametrize(
+    ("first_bytes", "named"),
+    [
+        (b"\xff\xff\xff\xff", "negative frame length -1"),
+        ((MAX_FRAME_BYTES + 1).to_bytes(4, "big"), "socket.request.max.bytes"),
+        (b"\x16\x03\x01\x02\x00\x01", "TLS"),
+        (b"GET / HTTP/1.1\r\n", "HTTP"),
+        (b"SSH-2.0-OpenSSH", "SSH"),
+    ],
+)
+async def test_what_is_no_frame_closes_the_connection_with_one_line(
+    caplog: pytest.LogCaptureFixture, first_bytes: bytes, named: str
+) -> None:
+    """The log line names what was sent."""
+    caplog.set_level(logging.WARNING, "ottla.server")
+    async with connected() as (client, _, _):
+        await client.send(first_bytes)
+        assert await client.receive(1) == b""
+    assert [named in record.getMessage() for record in caplog.records] == [True]
+
+
+async def test_answers_before_a_bad_request_are_sent_before_the_connection_closes() -> None:
+    """What was good of a pipelined burst is answered."""
+
+    async def refuse_x(frame: bytes) -> bytes:
+        if frame == b"x":
+            raise CloseConnection("refused")
+        return frame
+
+    async with connected(refuse_x) as (client, _, _):
+        await client.send(framed(b"good", b"x", b"never"))
+        assert await client.receive(100) == framed(b"good")
+
+
+async def test_stop_closes_an_idle_connection_at_once_and_a_busy_one_after_its_answer() -> None:
+    """Graceful stop lets the request at hand be answered."""
+    release = trio.Event()
+
+    async def wait(frame: bytes) -> bytes:
+        await release.wait()
+        return frame
+
+    async with connected() as (idle, idle_connection, _), connected(wait) as (busy, busy_connection, _):
+        await busy.send(framed(b"work"))
+        await trio.testing.wait_all_tasks_blocked()
+        idle_connection.stop()
+        busy_connection.stop()
+        assert await idle.receive(1) == b""
+        release.set()
+        assert await busy.receive(100) == framed(b"work")
+
+
+async def test_no_answer_for_requests_that_have_none() -> None:
+    """acks=0 leaves nothing on the wire."""
+
+    async def only_second(frame: bytes) -> bytes | None:
+        return frame if frame == b"b" else None
+
+    async with connected(only_second) as (client, _, _):
+        await client.send(framed(b"a", b"b"))
+        assert await client.receive(5) == framed(b"b")
