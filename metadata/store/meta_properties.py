@@ -7,8 +7,8 @@
     version=1
     cluster.id=4L6g3nShT-eMCtK--X86sw
 
-Every log directory has one. Cluster and node must be the same in all of them, or the directories were mixed up;
-then nothing is touched.
+Every log directory has one. Cluster and node must be the same in all of them, or the directories were mixed
+up; then nothing is touched.
 """
 
 from collections.abc import Callable, Sequence
@@ -100,7 +100,9 @@ def identify(
                 f"{directory} belongs to cluster {properties.cluster_id}, not to cluster {cluster_id}."
             )
         if node_id is not None and properties.node_id != node_id:
-            raise MetadataError(f"{directory} belongs to node.id {properties.node_id}, not to node.id {node_id}.")
+            raise MetadataError(
+                f"{directory} belongs to node.id {properties.node_id}, not to node.id {node_id}."
+            )
         cluster_id, node_id = properties.cluster_id, properties.node_id
     directory_ids: dict[Path, Uuid] = {}
     for directory in directories:

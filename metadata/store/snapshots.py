@@ -1,10 +1,10 @@
 """Snapshots of the metadata log (KIP-630) and the bootstrap checkpoint that `kafka-storage format` leaves.
 
-A snapshot `<end offset>-<epoch>.checkpoint` holds the image made by all records below its end offset: a control
-batch with the header, the records of the image, a control batch with the footer, with offsets of their own
-that begin at 0. Under a dynamic quorum the kraft.version and the voters stand behind the header. It is written
-beside its place and renamed into it, so a snapshot that has its name is whole. `bootstrap.checkpoint` has the
-same format; its records are the first ones of a new cluster.
+A snapshot `<end offset>-<epoch>.checkpoint` holds the image made by all records below its end offset: a
+control batch with the header, the records of the image, a control batch with the footer, with offsets of
+their own that begin at 0. Under a dynamic quorum the kraft.version and the voters stand behind the header.
+It is written beside its place and renamed into it, so a snapshot that has its name is whole.
+`bootstrap.checkpoint` has the same format; its records are the first ones of a new cluster.
 """
 
 import os
@@ -69,9 +69,7 @@ def write_snapshot(
     control = [(ControlType.SNAPSHOT_HEADER, encode(header, 0))]
     for message in quorum:
         kind = (
-            ControlType.KRAFT_VERSION
-            if isinstance(message, KRaftVersionRecord)
-            else ControlType.KRAFT_VOTERS
+            ControlType.KRAFT_VERSION if isinstance(message, KRaftVersionRecord) else ControlType.KRAFT_VOTERS
         )
         control.append((kind, encode(message, 0)))
     batches = [_control_batch(control, 0, epoch, now_ms)]
@@ -106,7 +104,9 @@ def read_snapshot(path: Path) -> list[DecodedBatch]:
         raise MetadataError(f"{path} is damaged: {error}.") from error
 
 
-def _control_batch(records: Sequence[tuple[ControlType, bytes]], offset: int, epoch: int, now_ms: int) -> bytes:
+def _control_batch(
+    records: Sequence[tuple[ControlType, bytes]], offset: int, epoch: int, now_ms: int
+) -> bytes:
     return build_batch(
         [
             Record(offset + position, now_ms, control_key(kind), value)
