@@ -1,0 +1,22 @@
+"""Waiting for what a broker may show a moment after it has answered: Kafka applies metadata behind the answer."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 10
+PAUSE_SECONDS = 0.02
+
+
+def eventually(observe: Callable[[], T], expected: T) -> None:
+    """Observe again and again until it is what is expected; fail with the last observation otherwise."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    pause = threading.Event()
+    seen = observe()
+    while seen != expected and time.monotonic() < deadline:
+        pause.wait(PAUSE_SECONDS)
+        seen = observe()
+    assert seen == expected
