@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     arguments = _parser().parse_args(argv)
-    from ottla.cli.serve import serve  # noqa: PLC0415
+    from ottla.cli.serve import serve
 
     return serve(arguments, _STARTED)
 

@@ -14,7 +14,7 @@ import trio
 
 from ottla.config.broker_config import BrokerConfig
 from ottla.config.definition import ConfigError
-from ottla.config.properties import parse_properties
+from ottla.config.properties import parse_properties_file
 from ottla.log_store.directory import LogDirectoryError
 from ottla.metadata.errors import MetadataError
 from ottla.server.listener import BindError
@@ -34,7 +34,7 @@ def read_settings(arguments: argparse.Namespace) -> dict[str, str]:
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise ConfigError(f"cannot read {arguments.config}: {reason}") from error
-        settings.update(parse_properties(text))
+        settings.update(parse_properties_file(text))
     if arguments.data is not None:
         settings["log.dirs"] = arguments.data
     if arguments.listen is not None:
@@ -61,7 +61,9 @@ def _as_listener(address: str) -> str:
 def serve(arguments: argparse.Namespace, started: float) -> int:
     """Run until told to stop. A broker that cannot start says why in one sentence and exits with 1."""
     logging.basicConfig(
-        level=arguments.log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s"
+        level=arguments.log_level.upper(),
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
     try:
         config = BrokerConfig.load(read_settings(arguments))

@@ -15,8 +15,6 @@ from typing import TypeVar
 import trio
 
 from ottla.config.broker_config import BrokerConfig
-from ottla.config.listeners import Endpoint
-from ottla.config.topic_config import TopicConfig
 from ottla.metadata.controller.plan import Plan
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.store import MetadataStore
@@ -34,7 +32,9 @@ Result = TypeVar("Result")
 class Broker:
     """One node: what it knows and what it may change."""
 
-    def __init__(self, config: BrokerConfig, store: MetadataStore, logs: LogCatalog, rng: random.Random) -> None:
+    def __init__(
+        self, config: BrokerConfig, store: MetadataStore, logs: LogCatalog, rng: random.Random
+    ) -> None:
         self.config = config
         self.limits = Limits.from_config(config)
         self.registry: Registry = load_registry()

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from ottla.metadata.image import MetadataImage, PartitionImage, TopicImage
 from ottla.metadata.records import RegisterBrokerRecord
 from ottla.wire.errors import ErrorCode
+from ottla.wire.uuids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 
 NO_LEADER = -1
+_DIRECTORIES_TAKEN_FOR_ONLINE = (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +86,10 @@ class ClusterView:
         if self.alive_node(replica) is None:
             return True
         directory = image.directory_of(replica)
+        if directory is None or directory in _DIRECTORIES_TAKEN_FOR_ONLINE:
+            return False
         online = self._image.brokers[replica].log_dirs
-        return bool(online) and directory is not None and any(directory) and directory not in online
+        return directory == LOST_DIRECTORY or (bool(online) and directory not in online)
 
 
 def _node(registration: RegisterBrokerRecord, listener: str) -> Node | None:

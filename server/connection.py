@@ -154,7 +154,9 @@ class Connection:
             raise CloseConnection(f"{foreign} bytes on a plaintext Kafka listener")
         if size < 0:
             raise CloseConnection(f"negative frame length {size}")
-        raise CloseConnection(f"frame of {size} bytes is over socket.request.max.bytes={self._max_frame_bytes}")
+        raise CloseConnection(
+            f"frame of {size} bytes is over socket.request.max.bytes={self._max_frame_bytes}"
+        )
 
     async def _make_room(self) -> None:
         """Have free space behind the bytes received, for the whole of the frame that has begun."""

@@ -51,7 +51,9 @@ class Dispatcher:
             request = registration.decode(version, frame, position)
         except MalformedMessage as error:
             name = registration.request_type.__name__
-            raise CloseConnection(f"malformed {name} v{version} client_id={header.client_id!r}: {error}") from None
+            raise CloseConnection(
+                f"malformed {name} v{version} client_id={header.client_id!r}: {error}"
+            ) from None
         context = self._context
         context.api_version = version
         context.client_id = header.client_id
@@ -68,7 +70,7 @@ class Dispatcher:
                 response = await response
         except CloseConnection:
             raise
-        except Exception:  # noqa: BLE001 - the one place where a bug of ours is caught
+        except Exception:
             log.exception(
                 "request failed api=%s version=%d client_id=%r correlation_id=%d",
                 registration.api_key.name,
@@ -89,7 +91,9 @@ class Dispatcher:
         out.extend(chunks)
         return size + 4
 
-    def _refuse_api_versions(self, registration: Registration, header: RequestHeader, out: list[Chunk]) -> int:
+    def _refuse_api_versions(
+        self, registration: Registration, header: RequestHeader, out: list[Chunk]
+    ) -> int:
         """An unknown ApiVersions version is answered in version 0, naming the range that works (KIP-511)."""
         response = ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION,

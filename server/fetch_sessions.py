@@ -64,7 +64,9 @@ class FetchedPartition:
         self.current_leader_epoch = other.current_leader_epoch
         self.last_fetched_epoch = other.last_fetched_epoch
 
-    def has_news(self, error_code: int, has_records: bool, high_watermark: int, log_start_offset: int) -> bool:
+    def has_news(
+        self, error_code: int, has_records: bool, high_watermark: int, log_start_offset: int
+    ) -> bool:
         """Whether an incremental response must name this partition; remembers what it says."""
         news = (
             has_records
@@ -163,7 +165,9 @@ class FetchSessionCache:
         self._sessions.move_to_end(session_id)
         return FetchPlan(list(session.partitions.values()), session, incremental=True)
 
-    def _create(self, named: list[FetchedPartition], uses_topic_ids: bool, now_ms: int) -> FetchSession | None:
+    def _create(
+        self, named: list[FetchedPartition], uses_topic_ids: bool, now_ms: int
+    ) -> FetchSession | None:
         if not named or not self._make_room(len(named), now_ms):
             return None
         session_id = self._new_id()

@@ -63,7 +63,12 @@ class Listener:
     """Accepts connections on one bound socket."""
 
     def __init__(
-        self, endpoint: Endpoint, sock: socket.socket, limits: Limits, counts: ConnectionLimits, make: MakeConnection
+        self,
+        endpoint: Endpoint,
+        sock: socket.socket,
+        limits: Limits,
+        counts: ConnectionLimits,
+        make: MakeConnection,
     ) -> None:
         self.endpoint = endpoint
         self._sock = sock

@@ -78,7 +78,10 @@ def load_registry() -> Registry:
         module = importlib.import_module(f"{package.__name__}.{module_info.name}")
         for value in vars(module).values():
             registration = getattr(value, _MARK, None)
-            if not isinstance(registration, Registration) or registration.function.__module__ != module.__name__:
+            if (
+                not isinstance(registration, Registration)
+                or registration.function.__module__ != module.__name__
+            ):
                 continue
             if registration.api_key in registry:
                 raise RuntimeError(f"two handlers serve {registration.api_key.name}")

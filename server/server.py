@@ -60,7 +60,8 @@ class Server:
             try:
                 self.endpoints = [endpoint for endpoint, _ in bound]
                 self._listeners = [
-                    Listener(endpoint, sock, self._limits, self._counts, self._connect) for endpoint, sock in bound
+                    Listener(endpoint, sock, self._limits, self._counts, self._connect)
+                    for endpoint, sock in bound
                 ]
                 await self._serve(on_ready)
             finally:

@@ -7,7 +7,7 @@ The features steer the Java client as much as the versions do.
 
 import re
 
-from ottla.metadata.features import SUPPORTED_FEATURES
+from ottla.metadata.features import SUPPORTED_FEATURES, finalized_features
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
 from ottla.wire.errors import ErrorCode
@@ -45,13 +45,13 @@ def handle_api_versions(context: RequestContext, request: ApiVersionsRequest) ->
             for registration in broker.registry.values()
         ],
         supported_features=[
-            SupportedFeatureKey(name=name, min_version=feature.min_level, max_version=feature.max_level)
+            SupportedFeatureKey(name=name, min_version=feature.min_version, max_version=feature.max_version)
             for name, feature in SUPPORTED_FEATURES.items()
-            if feature.min_level > 0 or context.api_version >= 4
+            if feature.min_version > 0 or context.api_version >= 4
         ],
-        finalized_features_epoch=broker.image.features_epoch,
+        finalized_features_epoch=broker.image.last_offset,
         finalized_features=[
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in broker.image.features.items()
+            for name, level in finalized_features(broker.image.features, broker.store.kraft_version).items()
         ],
     )

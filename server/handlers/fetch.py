@@ -18,7 +18,6 @@ from ottla.server.context import RequestContext
 from ottla.server.fetch_sessions import FetchedPartition, FetchPlan, PartitionKey, TopicKey
 from ottla.server.partition import Partition
 from ottla.server.registry import serves
-from ottla.wire.chunks import FileSlice
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.fetch import (
     AbortedTransaction,
@@ -72,7 +71,15 @@ class _FetchWaiter:
 class _Fetch:
     """One request: its plan, its limits and its passes over the partitions."""
 
-    __slots__ = ("_context", "_max_bytes", "_min_bytes", "_plan", "_read_committed", "_replica_id", "_request")
+    __slots__ = (
+        "_context",
+        "_max_bytes",
+        "_min_bytes",
+        "_plan",
+        "_read_committed",
+        "_replica_id",
+        "_request",
+    )
 
     def __init__(self, context: RequestContext, request: FetchRequest, plan: FetchPlan) -> None:
         self._context = context
@@ -139,7 +146,10 @@ class _Fetch:
         if found.records is not None:
             data.records = found.records
             if self._read_committed:
-                data.aborted_transactions = _aborted(partition, wanted.fetch_offset, found.records)
+                data.aborted_transactions = [
+                    AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
+                    for aborted in log.aborted_transactions(wanted.fetch_offset, found)
+                ]
         return data
 
     @staticmethod
@@ -181,7 +191,9 @@ class _Fetch:
         for wanted, data in outcome.rows:
             has_records = data.records is not None and len(data.records) > 0
             if session is not None:
-                news = wanted.has_news(data.error_code, has_records, data.high_watermark, data.log_start_offset)
+                news = wanted.has_news(
+                    data.error_code, has_records, data.high_watermark, data.log_start_offset
+                )
                 if self._plan.incremental and not news and data.diverging_epoch.end_offset < 0:
                     continue
                 if has_records:
@@ -192,13 +204,6 @@ class _Fetch:
                 response.responses.append(topic)
             topic.partitions.append(data)
         return response
-
-
-def _aborted(partition: Partition, fetch_offset: int, records: FileSlice) -> list[AbortedTransaction]:
-    return [
-        AbortedTransaction(producer_id=aborted.producer_id, first_offset=aborted.first_offset)
-        for aborted in partition.log.aborted_transactions(fetch_offset, records)
-    ]
 
 
 def _failed(index: int, code: ErrorCode) -> PartitionData:

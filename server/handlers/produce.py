@@ -29,7 +29,7 @@ from ottla.wire.messages.produce import (
     TopicProduceResponse,
 )
 from ottla.wire.records.compression import Codec
-from ottla.wire.records.header import BatchView
+from ottla.wire.records.header import HEADER_SIZE, BatchView
 
 log = logging.getLogger("ottla.server")
 
@@ -41,21 +41,18 @@ _ADMIN_CLIENT_ID = "__admin_client"
 class _Produce:
     """One request on its way through the partitions it names."""
 
-    __slots__ = ("_context", "_now_ms", "_request", "_to_flush")
+    __slots__ = ("_context", "_now_ms", "_request", "failures", "partitions_to_flush")
 
     def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
         self._context = context
         self._request = request
         self._now_ms = context.broker.now_ms()
-        self._to_flush: list[Partition] = []
+        self.failures: list[str] = []
+        # Partitions whose flush policy is due: the answer waits for their fsync.
+        self.partitions_to_flush: list[Partition] = []
 
     def run(self) -> ProduceResponse:
         return ProduceResponse(responses=[self._append_topic(topic) for topic in self._request.topic_data])
-
-    @property
-    def partitions_to_flush(self) -> list[Partition]:
-        """Partitions whose flush policy is due: the answer waits for their fsync."""
-        return self._to_flush
 
     def _append_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
@@ -63,18 +60,21 @@ class _Produce:
             try:
                 response.partition_responses.append(self._append_partition(topic, data))
             except KafkaError as error:
+                self.failures.append(f"{topic.name or topic.topic_id.hex()}-{data.index}: {error.code.name}")
                 response.partition_responses.append(_failed(data.index, error))
         return response
 
-    def _append_partition(self, topic: TopicProduceData, data: PartitionProduceData) -> PartitionProduceResponse:
+    def _append_partition(
+        self, topic: TopicProduceData, data: PartitionProduceData
+    ) -> PartitionProduceResponse:
         partition = self._find(topic, data.index)
-        records = data.records
-        if records is None or len(records) == 0:
+        if data.records is None:
             raise KafkaError(ErrorCode.INVALID_RECORD, "the partition's records are missing")
+        records = memoryview(data.records)
         self._check_batch(records)
         result = partition.append(records, self._now_ms)
-        if partition.log.needs_flush:
-            self._to_flush.append(partition)
+        if result.flush_due:
+            self.partitions_to_flush.append(partition)
         return _appended(data.index, result)
 
     def _find(self, topic: TopicProduceData, index: int) -> Partition:
@@ -92,7 +92,7 @@ class _Produce:
         return partition
 
     def _check_batch(self, records: memoryview) -> None:
-        if len(records) < BatchView.SIZE:
+        if len(records) < HEADER_SIZE:
             return  # the log refuses it with its reason
         batch = BatchView(records)
         if batch.codec == Codec.ZSTD and self._context.api_version < _ZSTD_SINCE:
@@ -136,28 +136,16 @@ async def _flush_then_answer(produce: _Produce, response: ProduceResponse | None
     return response
 
 
-def _check_unanswered(context: RequestContext, response: ProduceResponse) -> None:
-    """With acks=0 an error can be told only by closing the connection, as Apache Kafka does."""
-    failures = [
-        f"{topic.name}-{partition.index}: {ErrorCode(partition.error_code).name}"
-        for topic in response.responses
-        for partition in topic.partition_responses
-        if partition.error_code
-    ]
-    if failures:
-        raise CloseConnection(
-            f"produce with acks=0 failed client_id={context.client_id!r} {', '.join(failures[:5])}"
-        )
-
-
 @serves(ProduceRequest, advertised_min=0)
 def handle_produce(context: RequestContext, request: ProduceRequest):  # type: ignore[no-untyped-def]
     """Append every partition's batch; wait only where the flush policy asks for it."""
     produce = _Produce(context, request)
     response: ProduceResponse | None = produce.run()
     if request.acks == 0:
-        assert response is not None
-        _check_unanswered(context, response)
+        if produce.failures:
+            # Nothing else can tell a client that expects no answer, as in Apache Kafka.
+            summary = ", ".join(produce.failures[:5])
+            raise CloseConnection(f"produce with acks=0 failed client_id={context.client_id!r} {summary}")
         response = None
     if produce.partitions_to_flush:
         return _flush_then_answer(produce, response)

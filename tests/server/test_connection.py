@@ -70,7 +70,12 @@ async def connected(
     ours.setblocking(False)
     budget = budget or MemoryBudget(10_000_000)
     connection = Connection(
-        ours, "test:1", EchoDispatcher(answer), budget, MAX_FRAME_BYTES, 0.0  # type: ignore[arg-type]
+        ours,
+        "test:1",
+        EchoDispatcher(answer),
+        budget,
+        MAX_FRAME_BYTES,
+        0.0,  # type: ignore[arg-type]
     )
     client = Client(theirs)
     async with trio.open_nursery() as nursery:
@@ -132,7 +137,10 @@ async def test_a_large_frame_waits_for_room_while_others_are_served() -> None:
     budget = MemoryBudget(4 * BASE_BUFFER_BYTES)
     budget.reserve_nowait(2 * BASE_BUFFER_BYTES)
     large = bytes(3 * BASE_BUFFER_BYTES)
-    async with connected(budget=budget) as (greedy, _, _), connected(budget=MemoryBudget(10**6)) as (other, _, _):
+    async with (
+        connected(budget=budget) as (greedy, _, _),
+        connected(budget=MemoryBudget(10**6)) as (other, _, _),
+    ):
         async with trio.open_nursery() as nursery:
             nursery.start_soon(greedy.send, framed(large))
             await trio.testing.wait_all_tasks_blocked()

@@ -25,7 +25,9 @@ def test_a_sessionless_fetch_leaves_no_session(cache: FetchSessionCache) -> None
     assert (plan.session_id, len(plan.partitions), len(cache)) == (0, 1, 0)
 
 
-def test_an_initial_fetch_opens_a_session_and_later_ones_need_not_name_partitions(cache: FetchSessionCache) -> None:
+def test_an_initial_fetch_opens_a_session_and_later_ones_need_not_name_partitions(
+    cache: FetchSessionCache,
+) -> None:
     """Epoch 0 opens; epoch 1 names nothing and reads everything."""
     opened = cache.plan(0, 0, [wanted(0), wanted(1)], [], False, 0)
     assert opened.session_id == 1

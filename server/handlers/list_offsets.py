@@ -1,0 +1,121 @@
+"""ListOffsets (2), versions 1-11: the offset of a time, or of the log's ends.
+
+Special timestamps: -1 latest (last stable offset when isolation_level is read_committed, 2+), -2 earliest, -3 the
+record with the largest timestamp (7+), -4 earliest local (8+), -5 latest tiered (9+), -6 earliest pending upload
+(11+). Without tiered storage -4 is -2, and -5 and -6 have no offset. One that the version does not know gets
+UNSUPPORTED_VERSION. No match: offset -1, timestamp -1. 4+ carries leader epochs (KIP-320).
+
+Consumers (replica id -1) see what is committed; a replica or debugger (-2) sees the whole log. A partition named
+twice gets one answer, INVALID_REQUEST.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ottla.server.context import RequestContext
+from ottla.server.partition import Partition
+from ottla.server.registry import serves
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST = -1
+EARLIEST = -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL = -4
+LATEST_TIERED = -5
+EARLIEST_PENDING_UPLOAD = -6
+
+_KNOWN_SINCE = {
+    LATEST: 1,
+    EARLIEST: 1,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+_LEADER_EPOCH_SINCE = 4
+_CONSUMER_REPLICA_ID = -1
+_READ_COMMITTED = 1
+
+
+class _ListOffsets:
+    """One request on its way through the partitions it names."""
+
+    __slots__ = ("_context", "_request")
+
+    def __init__(self, context: RequestContext, request: ListOffsetsRequest) -> None:
+        self._context = context
+        self._request = request
+
+    def run(self) -> ListOffsetsResponse:
+        times_named = Counter(
+            (topic.name, wanted.partition_index)
+            for topic in self._request.topics
+            for wanted in topic.partitions
+        )
+        answered: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+        for topic in self._request.topics:
+            rows = answered.setdefault(topic.name, {})
+            for wanted in topic.partitions:
+                duplicate = times_named[topic.name, wanted.partition_index] > 1
+                rows[wanted.partition_index] = self._answer(topic.name, wanted, duplicate)
+        return ListOffsetsResponse(
+            topics=[
+                ListOffsetsTopicResponse(name=name, partitions=list(rows.values()))
+                for name, rows in answered.items()
+                if rows
+            ]
+        )
+
+    def _answer(
+        self, topic: str, wanted: ListOffsetsPartition, duplicate: bool
+    ) -> ListOffsetsPartitionResponse:
+        try:
+            if duplicate:
+                raise KafkaError(ErrorCode.INVALID_REQUEST)
+            if wanted.timestamp < 0 and self._context.api_version < _KNOWN_SINCE.get(wanted.timestamp, 0x7FFF):
+                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+            partition = self._context.broker.partitions.by_name(topic, wanted.partition_index)
+            partition.check_leader_epoch(wanted.current_leader_epoch)
+            timestamp, offset, leader_epoch = self._look_up(partition, wanted.timestamp)
+        except KafkaError as error:
+            return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=error.code)
+        return ListOffsetsPartitionResponse(
+            partition_index=wanted.partition_index,
+            timestamp=timestamp,
+            offset=offset,
+            leader_epoch=leader_epoch if self._context.api_version >= _LEADER_EPOCH_SINCE else -1,
+        )
+
+    def _look_up(self, partition: Partition, timestamp: int) -> tuple[int, int, int]:
+        log = partition.log
+        if timestamp == LATEST:
+            return -1, self._last_fetchable(partition), partition.leader_epoch
+        if timestamp in (EARLIEST, EARLIEST_LOCAL):
+            return -1, log.log_start_offset, log.earliest_epoch
+        if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
+            return -1, -1, -1
+        found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+        if found is None or found.offset >= self._last_fetchable(partition):
+            return -1, -1, -1
+        return found.timestamp, found.offset, found.leader_epoch
+
+    def _last_fetchable(self, partition: Partition) -> int:
+        if self._request.replica_id != _CONSUMER_REPLICA_ID:
+            return partition.log.log_end_offset
+        if self._request.isolation_level == _READ_COMMITTED:
+            return partition.log.last_stable_offset
+        return partition.log.high_watermark
+
+
+@serves(ListOffsetsRequest)
+def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Look every partition up."""
+    return _ListOffsets(context, request).run()

@@ -1,0 +1,175 @@
+"""Metadata (3), versions 0-13: brokers, topics, partitions and their leaders.
+
+- All topics: null (1+) or, in version 0 only, an empty list. An empty list in 1+ means none.
+- A name that does not exist is created when the client allows it (4+; before that always) and
+  auto.create.topics.enable is on. Apache Kafka answers UNKNOWN_TOPIC_OR_PARTITION meanwhile and lets the client
+  ask again; here the topic is there at once, so the first answer has its leaders.
+- 1 racks and controller id, 2 cluster id, 5 offline replicas, 7 leader epochs, 8 authorized operations, 10 topic
+  ids in the answer, 12 lookup by topic id (if any id is given, names are not looked at), 13 top-level error.
+- A leader out of reach is LEADER_NOT_AVAILABLE; from 6 on, one without this listener is LISTENER_NOT_FOUND.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ottla.metadata.image import TopicImage
+from ottla.metadata.topic_names import topic_name_error
+from ottla.server.authorized_operations import (
+    ALL_CLUSTER_OPERATIONS,
+    ALL_TOPIC_OPERATIONS,
+    OPERATIONS_NOT_ASKED,
+)
+from ottla.server.cluster_view import ClusterView, PartitionView
+from ottla.server.context import RequestContext
+from ottla.server.internal_topics import is_internal_topic
+from ottla.server.registry import serves
+from ottla.server.topic_creation import create_missing_topics
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from ottla.wire.uuids import ZERO_UUID
+
+_LISTENER_NOT_FOUND_SINCE = 6
+_CLUSTER_OPERATIONS_UNTIL = 10
+_LOOKUP_BY_ID_SINCE = 12
+
+
+class _Answer:
+    """Builds one response from the image as it is now."""
+
+    def __init__(self, context: RequestContext, request: MetadataRequest) -> None:
+        self._context = context
+        self._image = context.broker.image
+        self._view = ClusterView(self._image, context.listener)
+        self._version = context.api_version
+        self._operations = OPERATIONS_NOT_ASKED
+        if request.include_topic_authorized_operations:
+            self._operations = ALL_TOPIC_OPERATIONS
+        self._cluster_operations = OPERATIONS_NOT_ASKED
+        if request.include_cluster_authorized_operations and self._version <= _CLUSTER_OPERATIONS_UNTIL:
+            self._cluster_operations = ALL_CLUSTER_OPERATIONS
+
+    def respond(self, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+        return MetadataResponse(
+            brokers=[
+                MetadataResponseBroker(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+                for node in self._view.alive_nodes()
+            ],
+            cluster_id=self._context.broker.cluster_id,
+            controller_id=self._view.any_broker_id(),
+            topics=topics,
+            cluster_authorized_operations=self._cluster_operations,
+        )
+
+    def all_topics(self) -> list[MetadataResponseTopic]:
+        return [self._topic(self._image.topics_by_name[name]) for name in self._image.topic_names()]
+
+    def by_id(self, topic_id: bytes) -> MetadataResponseTopic:
+        topic = self._image.topics_by_id.get(topic_id)
+        if topic is None:
+            return MetadataResponseTopic(
+                error_code=ErrorCode.UNKNOWN_TOPIC_ID,
+                name=None,
+                topic_id=topic_id,
+                topic_authorized_operations=OPERATIONS_NOT_ASKED,
+            )
+        return self._topic(topic)
+
+    def by_name(self, name: str) -> MetadataResponseTopic:
+        topic = self._image.topics_by_name.get(name)
+        if topic is not None:
+            return self._topic(topic)
+        invalid = topic_name_error(name) is not None
+        code = ErrorCode.INVALID_TOPIC_EXCEPTION if invalid else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return MetadataResponseTopic(
+            error_code=code,
+            name=name,
+            topic_id=ZERO_UUID,
+            is_internal=is_internal_topic(name),
+            topic_authorized_operations=self._operations,
+        )
+
+    def _topic(self, topic: TopicImage) -> MetadataResponseTopic:
+        return MetadataResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=is_internal_topic(topic.name),
+            partitions=[self._partition(partition) for partition in self._view.partitions(topic)],
+            topic_authorized_operations=self._operations,
+        )
+
+    def _partition(self, view: PartitionView) -> MetadataResponsePartition:
+        error = view.error
+        if error == ErrorCode.LISTENER_NOT_FOUND and self._version < _LISTENER_NOT_FOUND_SINCE:
+            error = ErrorCode.LEADER_NOT_AVAILABLE
+        replicas, isr = list(view.image.replicas), list(view.image.isr)
+        if self._version == 0:
+            # This version cannot mark replicas as offline, so they are left out.
+            replicas, isr = self._alive(replicas), self._alive(isr)
+            missing = len(replicas) < len(view.image.replicas) or len(isr) < len(view.image.isr)
+            if missing and error == ErrorCode.NONE:
+                error = ErrorCode.REPLICA_NOT_AVAILABLE
+        return MetadataResponsePartition(
+            error_code=error,
+            partition_index=view.index,
+            leader_id=view.leader,
+            leader_epoch=view.image.leader_epoch,
+            replica_nodes=replicas,
+            isr_nodes=isr,
+            offline_replicas=view.offline_replicas,
+        )
+
+    def _alive(self, brokers: list[int]) -> list[int]:
+        return [broker for broker in brokers if self._view.alive_node(broker) is not None]
+
+
+def _refuse(request: MetadataRequest, code: ErrorCode) -> MetadataResponse:
+    topics = [
+        MetadataResponseTopic(error_code=code, name=topic.name or "", topic_id=topic.topic_id)
+        for topic in request.topics or ()
+    ]
+    return MetadataResponse(topics=topics, error_code=code)
+
+
+def _unique(values: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(values))
+
+
+async def _by_name_with_creation(
+    context: RequestContext, request: MetadataRequest, names: list[str]
+) -> MetadataResponse:
+    await create_missing_topics(context.broker, names)
+    answer = _Answer(context, request)
+    return answer.respond([answer.by_name(name) for name in names])
+
+
+@serves(MetadataRequest)
+def handle_metadata(context: RequestContext, request: MetadataRequest):  # type: ignore[no-untyped-def]
+    """Answer from the image; wait only where topics have to be created first."""
+    broker = context.broker
+    if request.topics is None or (not request.topics and context.api_version == 0):
+        answer = _Answer(context, request)
+        return answer.respond(answer.all_topics())
+    topic_ids = {topic.topic_id: None for topic in request.topics if topic.topic_id != ZERO_UUID}
+    if topic_ids:
+        if context.api_version < _LOOKUP_BY_ID_SINCE:
+            return _refuse(request, ErrorCode.INVALID_REQUEST)
+        answer = _Answer(context, request)
+        return answer.respond([answer.by_id(topic_id) for topic_id in topic_ids])
+    names = _unique(topic.name for topic in request.topics if topic.name is not None)
+    if any(topic.name is None for topic in request.topics):
+        return _refuse(request, ErrorCode.INVALID_REQUEST)
+    if (
+        request.allow_auto_topic_creation
+        and any(name not in broker.image.topics_by_name for name in names)
+        and broker.config.get_bool("auto.create.topics.enable")
+    ):
+        return _by_name_with_creation(context, request, names)
+    answer = _Answer(context, request)
+    return answer.respond([answer.by_name(name) for name in names])
