@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from typing import ClassVar
 
 import crc32c as _crc32c
 
@@ -86,6 +87,8 @@ class BatchView:
         "producer_id",
         "records_count",
     )
+
+    SIZE: ClassVar[int] = HEADER_SIZE
 
     base_offset: int
     batch_length: int
