@@ -1,0 +1,186 @@
+"""The file system as the log sees it, and the file of a segment.
+
+`FileSystem` is the seam: everything that changes the disk goes through it, so that a test can put in a disk
+that is full, that writes short or that dies between two writes. `OsFileSystem` is the real one; its methods
+are the functions of `os` themselves, so that the seam costs the hot path nothing.
+
+A `LogFile` is shared between its segment and the slices handed out by reads. Its descriptor is closed when
+the last of them lets go of it, so a slice on its way through `os.sendfile` stays readable while the segment
+is deleted behind its back.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+Buffer = bytes | bytearray | memoryview
+
+LOG_SUFFIX: Final = ".log"
+OFFSET_INDEX_SUFFIX: Final = ".index"
+TIME_INDEX_SUFFIX: Final = ".timeindex"
+TXN_INDEX_SUFFIX: Final = ".txnindex"
+SNAPSHOT_SUFFIX: Final = ".snapshot"
+DELETED_SUFFIX: Final = ".deleted"
+CLEANED_SUFFIX: Final = ".cleaned"
+SWAP_SUFFIX: Final = ".swap"
+
+INDEX_SUFFIXES: Final = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX)
+
+
+class FileSystem(Protocol):
+    """What the log asks of a disk. Errors are OSError."""
+
+    def open(self, path: str, flags: int, mode: int = ...) -> int: ...
+    def close(self, fd: int) -> None: ...
+    def pwrite(self, fd: int, data: Buffer, offset: int) -> int: ...
+    def pread(self, fd: int, length: int, offset: int) -> bytes: ...
+    def ftruncate(self, fd: int, length: int) -> None: ...
+    def fsync(self, fd: int) -> None: ...
+    def rename(self, source: str, target: str) -> None: ...
+    def unlink(self, path: str) -> None: ...
+    def mkdir(self, path: str) -> None: ...
+
+
+class OsFileSystem:
+    """The disk of this machine."""
+
+    # Any: the signatures of these functions in typeshed are wider than the seam asks for.
+    open: Callable[..., int] = staticmethod(os.open)
+    close: Any = staticmethod(os.close)
+    pwrite: Any = staticmethod(os.pwrite)
+    pread: Any = staticmethod(os.pread)
+    ftruncate: Any = staticmethod(os.ftruncate)
+    fsync: Any = staticmethod(os.fsync)
+    rename: Any = staticmethod(os.replace)
+    unlink: Any = staticmethod(os.unlink)
+    mkdir: Any = staticmethod(os.mkdir)
+
+
+OS_FILE_SYSTEM: Final[FileSystem] = OsFileSystem()
+
+
+class LogFile:
+    """One open segment file: its descriptor and how many bytes of it are valid."""
+
+    __slots__ = ("_close", "fd", "fs", "path", "size")
+
+    def __init__(self, fs: FileSystem, path: str, fd: int, size: int) -> None:
+        self.fs = fs
+        self.path = path
+        self.fd = fd
+        self.size = size
+        self._close = fs.close  # kept: at interpreter exit the module may be gone before its objects
+
+    @classmethod
+    def create(cls, fs: FileSystem, path: str, *, preallocate_bytes: int = 0) -> LogFile:
+        """A new empty file; a preallocated one has its length at once and its size grows into it."""
+        fd = fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        file = cls(fs, path, fd, 0)
+        if preallocate_bytes:
+            fs.ftruncate(fd, preallocate_bytes)
+        return file
+
+    @classmethod
+    def open(cls, fs: FileSystem, path: str) -> LogFile:
+        """An existing file, all of whose bytes are taken as valid."""
+        fd = fs.open(path, os.O_RDWR | os.O_CLOEXEC, 0o644)
+        return cls(fs, path, fd, os.fstat(fd).st_size)
+
+    def fileno(self) -> int:
+        return self.fd
+
+    def read(self, position: int, length: int) -> bytes:
+        """Up to `length` valid bytes from `position`."""
+        return self.fs.pread(self.fd, max(0, min(length, self.size - position)), position)
+
+    def append(self, data: Buffer) -> None:
+        """Write all of `data` after the valid bytes, or nothing of it: what was written is cut off again."""
+        length = len(data)
+        position = self.size
+        try:
+            written = self.fs.pwrite(self.fd, data, position)
+            while written < length:
+                written += self.fs.pwrite(self.fd, memoryview(data)[written:], position + written)
+        except OSError:
+            self.fs.ftruncate(self.fd, position)
+            raise
+        self.size = position + length
+
+    def truncate(self, size: int) -> None:
+        """Cut to `size` valid bytes, and cut off what was preallocated."""
+        self.fs.ftruncate(self.fd, size)
+        self.size = size
+
+    def fsync(self) -> None:
+        self.fs.fsync(self.fd)
+
+    def __del__(self) -> None:
+        fd, self.fd = getattr(self, "fd", -1), -1
+        if fd >= 0:
+            self._close(fd)
+
+    def __repr__(self) -> str:
+        return f"LogFile({self.path!r}, size={self.size})"
+
+
+def closed_log_file(file: LogFile) -> LogFile:
+    """What a segment holds after it let its file go: every use of it fails with EBADF."""
+    return LogFile(file.fs, file.path, -1, file.size)
+
+
+def write_file(fs: FileSystem, path: str, data: bytes, *, sync: bool) -> None:
+    """Replace a small file in one step: write `path`.tmp, then rename it over `path`."""
+    temporary = path + ".tmp"
+    fd = fs.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        write_fully(fs, fd, data, 0)
+        if sync:
+            fs.fsync(fd)
+    finally:
+        fs.close(fd)
+    fs.rename(temporary, path)
+    if sync:
+        fsync_path(fs, os.path.dirname(path) or ".")
+
+
+def write_fully(fs: FileSystem, fd: int, data: Buffer, position: int) -> None:
+    """pwrite until everything is written."""
+    written = fs.pwrite(fd, data, position)
+    while written < len(data):
+        written += fs.pwrite(fd, memoryview(data)[written:], position + written)
+
+
+def fsync_path(fs: FileSystem, path: str) -> None:
+    """fsync a file or a directory by name; one that is gone needs no flushing."""
+    try:
+        fd = fs.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        fs.fsync(fd)
+    finally:
+        fs.close(fd)
+
+
+def unlink_if_there(fs: FileSystem, path: str) -> bool:
+    try:
+        fs.unlink(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def offset_name(offset: int) -> str:
+    """The name part of a segment's files: its base offset in 20 digits, so that names sort as numbers."""
+    return f"{offset:020d}"
+
+
+def offset_of_name(name: str) -> int:
+    """The base offset in a file name; ValueError if it does not begin with one."""
+    return int(name[: name.index(".")])
+
+
+INT32: Final = struct.Struct(">i")

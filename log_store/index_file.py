@@ -1,0 +1,153 @@
+"""What the offset and the time index share: a file of fixed-size entries, written once, searched by halving.
+
+The file of the active segment is made as long as segment.index.bytes allows (rounded down to whole entries)
+without taking blocks on the disk, and cut to its entries when the segment is rolled or closed, as Kafka does;
+after a clean stop the length of the file therefore tells how many entries it has. Nothing is checksummed:
+after a crash the index is made anew from the log.
+
+Entries are written with pwrite and read through a read-only map of the file. Kafka writes through the map,
+and a full disk then kills the process by SIGBUS; a pwrite fails with an OSError instead. Descriptor and map
+are made at first use, so that an idle partition holds neither.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import ClassVar
+
+from ottla.log_store.files import FileSystem, fsync_path, unlink_if_there, write_fully
+
+LARGEST_RELATIVE_OFFSET = 0x7FFFFFFF
+
+
+class CorruptIndex(Exception):
+    """An index file that cannot be what was written; it is rebuilt."""
+
+
+class IndexFile:
+    """Fixed-size entries of one segment; subclasses know what is in an entry."""
+
+    __slots__ = ("_fd", "_length", "_map", "base_offset", "entries", "fs", "max_bytes", "max_entries", "path")
+
+    ENTRY: ClassVar[struct.Struct]
+
+    def __init__(self, fs: FileSystem, path: str, base_offset: int, max_bytes: int, length: int) -> None:
+        """An index over the file at `path`, which has `length` bytes, all of them entries."""
+        self.fs = fs
+        self.path = path
+        self.base_offset = base_offset
+        self.max_bytes = max_bytes
+        self._length = length
+        self._fd = -1
+        self._map: mmap.mmap | None = None
+        self.entries = length // self.ENTRY.size
+        self.max_entries = max(self.entries, max_bytes // self.ENTRY.size)
+
+    def preallocate(self) -> None:
+        """Give the file its full length, sparse, making it if it is not there."""
+        self._resize(self.max_bytes // self.ENTRY.size * self.ENTRY.size)
+
+    def trim(self) -> None:
+        """Cut the file to its entries: the segment takes no more."""
+        self._resize(self.entries * self.ENTRY.size)
+        self.max_entries = self.entries
+
+    def reset(self) -> None:
+        """Forget every entry and make room for as many as allowed."""
+        self._truncate_entries(0)
+        self._resize(0)  # also drops what stood in the file, as a later unclean stop must not see it
+        self.preallocate()
+        self.max_entries = self.max_bytes // self.ENTRY.size
+
+    def reopen_for_append(self) -> None:
+        """The segment is the active one again: allow as many entries as configured."""
+        self.max_entries = max(self.entries, self.max_bytes // self.ENTRY.size)
+
+    def flush(self) -> None:
+        """fsync; of the file by name, so that a worker thread may do it while the log goes on."""
+        fsync_path(self.fs, self.path)
+
+    def close(self) -> None:
+        """Trim and let go of the file."""
+        if self._length != self.entries * self.ENTRY.size or not os.path.exists(self.path):
+            self.trim()
+        self.release()
+
+    def release(self) -> None:
+        """Let go of descriptor and map; they come back at the next use."""
+        if self._fd >= 0:
+            self.fs.close(self._fd)
+            self._fd = -1
+        self._unmap()
+
+    def rename(self, path: str) -> None:
+        if os.path.exists(self.path):
+            self.fs.rename(self.path, path)
+        self.path = path
+
+    def delete(self) -> None:
+        self.release()
+        unlink_if_there(self.fs, self.path)
+
+    def _append(self, entry: bytes) -> None:
+        size = self.ENTRY.size
+        if self._length < (self.entries + 1) * size:
+            self.preallocate()
+        write_fully(self.fs, self._descriptor(), entry, self.entries * size)
+        self.entries += 1
+
+    def _truncate_entries(self, entries: int) -> None:
+        self.entries = min(entries, self.entries)
+
+    def _mapped(self) -> mmap.mmap:
+        mapped = self._map
+        if mapped is None:
+            with self._any_descriptor() as fd:  # the map keeps a descriptor of its own
+                mapped = self._map = mmap.mmap(fd, self._length, prot=mmap.PROT_READ)
+        return mapped
+
+    def _unmap(self) -> None:
+        if self._map is not None:
+            self._map.close()
+            self._map = None
+
+    def _read(self, slot: int) -> bytes:
+        """The bytes of one entry, without mapping the file."""
+        size = self.ENTRY.size
+        with self._any_descriptor() as fd:
+            return self.fs.pread(fd, size, slot * size)
+
+    def _resize(self, length: int) -> None:
+        self._unmap()
+        with self._any_descriptor() as fd:
+            self.fs.ftruncate(fd, length)
+        self._length = length
+
+    def _descriptor(self) -> int:
+        """The descriptor that stays open, for appends."""
+        if self._fd < 0:
+            self._fd = self._open()
+        return self._fd
+
+    @contextmanager
+    def _any_descriptor(self) -> Iterator[int]:
+        """The open descriptor, or one for this moment only."""
+        if self._fd >= 0:
+            yield self._fd
+            return
+        fd = self._open()
+        try:
+            yield fd
+        finally:
+            self.fs.close(fd)
+
+    def _open(self) -> int:
+        return self.fs.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+    def __del__(self) -> None:
+        if getattr(self, "_fd", -1) >= 0:
+            self.release()

@@ -1,0 +1,129 @@
+"""Which leader epoch wrote which offsets (KIP-101): the file `leader-epoch-checkpoint` and its cache.
+
+A checkpoint file (see checkpoints) with a line `epoch start_offset` for each epoch that wrote to this
+partition. Both columns ascend. Followers and consumers use it to find where two logs part.
+
+A new epoch is written down at once but not fsynced: what a crash loses comes back when recovery reads the
+batches after the recovery point. `flush` makes it durable.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Final, NamedTuple
+
+from ottla.log_store.checkpoints import CorruptCheckpoint, read_checkpoint, write_checkpoint
+from ottla.log_store.files import FileSystem, fsync_path
+
+FILE_NAME: Final = "leader-epoch-checkpoint"
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_EPOCH_OFFSET: Final = -1
+
+
+class EpochEntry(NamedTuple):
+    epoch: int
+    start_offset: int
+
+
+class LeaderEpochs:
+    """The ascending list of (epoch, start offset) of one partition."""
+
+    __slots__ = ("_dirty", "entries", "fs", "latest_epoch", "path")
+
+    def __init__(self, fs: FileSystem, path: str) -> None:
+        self.fs = fs
+        self.path = path
+        self.entries: list[EpochEntry] = []
+        self.latest_epoch = UNDEFINED_EPOCH
+        self._dirty = False
+
+    def load(self) -> None:
+        """Read the file; CorruptCheckpoint if it makes no sense."""
+        try:
+            loaded = [EpochEntry(int(epoch), int(start)) for epoch, start in read_checkpoint(self.path)]
+        except ValueError as error:
+            raise CorruptCheckpoint(f"{self.path}: {error}") from error
+        self._replace([])
+        for entry in loaded:
+            self._put(entry)
+
+    def assign(self, epoch: int, start_offset: int) -> None:
+        """Epoch `epoch` begins at `start_offset`, unless it is known to have begun before."""
+        if epoch < 0 or start_offset < 0:
+            raise ValueError(f"leader epoch {epoch} at offset {start_offset}")
+        if self._put(EpochEntry(epoch, start_offset)):
+            self._write()
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
+        """(the largest epoch at or below `epoch` that wrote here, the offset where it ended); (-1, -1) if
+        that cannot be told."""
+        entries = self.entries
+        if epoch == UNDEFINED_EPOCH or not entries or epoch > self.latest_epoch:
+            return UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
+        if epoch == self.latest_epoch:
+            return epoch, log_end_offset
+        higher = bisect_right(entries, epoch, key=_epoch_of)
+        found = entries[higher - 1].epoch if higher else epoch
+        return found, entries[higher].start_offset
+
+    def epoch_for_offset(self, offset: int) -> int | None:
+        """The epoch that wrote `offset`."""
+        position = bisect_right(self.entries, offset, key=_start_of)
+        return self.entries[position - 1].epoch if position else None
+
+    def truncate_from_end(self, end_offset: int) -> None:
+        """Forget the epochs that begin at `end_offset` or beyond."""
+        kept = [entry for entry in self.entries if entry.start_offset < end_offset]
+        if len(kept) != len(self.entries):
+            self._replace(kept)
+            self._write()
+
+    def truncate_from_start(self, start_offset: int) -> None:
+        """Forget the epochs that ended before `start_offset`; the one it lies in now begins there."""
+        position = bisect_right(self.entries, start_offset, key=_start_of)
+        if not position:
+            return
+        first = self.entries[position - 1]
+        if position == 1 and first.start_offset == start_offset:
+            return
+        self._replace([EpochEntry(first.epoch, start_offset), *self.entries[position:]])
+        self._write()
+
+    def clear(self) -> None:
+        self._replace([])
+        self._write()
+
+    def _write(self) -> None:
+        lines = [f"{epoch} {start_offset}" for epoch, start_offset in self.entries]
+        write_checkpoint(self.fs, self.path, lines, sync=False)
+        self._dirty = True
+
+    def flush(self) -> None:
+        """Make the file durable if it changed since; may run in a worker thread."""
+        if self._dirty:
+            self._dirty = False
+            fsync_path(self.fs, self.path)
+
+    def _put(self, entry: EpochEntry) -> bool:
+        entries = self.entries
+        if entries and entry.epoch == entries[-1].epoch and entry.start_offset >= entries[-1].start_offset:
+            return False
+        kept = len(entries)
+        while kept and (
+            entries[kept - 1].epoch >= entry.epoch or entries[kept - 1].start_offset >= entry.start_offset
+        ):
+            kept -= 1
+        self._replace([*entries[:kept], entry])
+        return True
+
+    def _replace(self, entries: list[EpochEntry]) -> None:
+        self.entries = entries
+        self.latest_epoch = entries[-1].epoch if entries else UNDEFINED_EPOCH
+
+
+def _epoch_of(entry: EpochEntry) -> int:
+    return entry.epoch
+
+
+def _start_of(entry: EpochEntry) -> int:
+    return entry.start_offset
