@@ -1,8 +1,8 @@
 """Checking a topic's configs, and making its TopicConfig of them and the broker's.
 
-The words of the errors are Kafka's. Checking is strict, for what a client asks; making a TopicConfig is lenient,
-for what is stored: a stored config that is unknown or broken is left out with a warning, so that one bad record
-does not keep a broker from starting.
+The words of the errors are Kafka's. Checking is strict, for what a client asks; making a TopicConfig is
+lenient, for what is stored: a stored config that is unknown or broken is left out with a warning, so that one
+bad record does not keep a broker from starting.
 """
 
 import logging
@@ -72,22 +72,32 @@ def _validate(
         )
     if config.remote_storage_enable:
         raise ConfigError(
-            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote log "
-            "storage."
+            "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with remote "
+            "log storage."
         )
     was_remote = existing.get("remote.storage.enable", "false").lower() == "true"
     if was_remote and not config.remote_log_delete_on_disable:
         raise ConfigError(
             "It is invalid to disable remote storage without deleting remote data. If you want to keep the "
             "remote data and turn to read only, please set "
-            "`remote.storage.enable=true,remote.log.copy.disable=true`. If you want to disable remote storage "
-            "and delete all remote data, please set "
+            "`remote.storage.enable=true,remote.log.copy.disable=true`. If you want to disable remote "
+            "storage and delete all remote data, please set "
             "`remote.storage.enable=false,remote.log.delete.on.disable=true`."
         )
 
 
+def topic_values(broker: BrokerConfig, overrides: Mapping[str, str]) -> dict[str, Value]:
+    """Every topic config's value for stored overrides on a broker."""
+    values = {name: row.default_value for name, row in TOPIC_CONFIGS.items()}
+    return _overlaid({**values, **broker_topic_defaults(broker)}, overrides)
+
+
 def topic_config_over(defaults: Mapping[str, Value], overrides: Mapping[str, str]) -> TopicConfig:
     """The TopicConfig of stored overrides over the broker's defaults (see broker_topic_defaults)."""
+    return topic_config_from(_overlaid(defaults, overrides))
+
+
+def _overlaid(defaults: Mapping[str, Value], overrides: Mapping[str, str]) -> dict[str, Value]:
     values = dict(defaults)
     for name, text in overrides.items():
         definition = TOPIC_CONFIGS.get(name)
@@ -97,7 +107,7 @@ def topic_config_over(defaults: Mapping[str, Value], overrides: Mapping[str, str
             values[name] = definition.parse(text)
         except ConfigError as error:
             log.warning("ignoring stored topic config: %s", error)
-    return topic_config_from(values)
+    return values
 
 
 def effective_topic_config(
