@@ -1,4 +1,4 @@
-"""Waiting for what a broker may show a moment after it has answered: Kafka applies metadata behind the answer."""
+"""Waiting for what a broker shows a moment after its answer: Kafka applies metadata behind it."""
 
 import threading
 import time
