@@ -11,10 +11,14 @@ is deleted behind its back.
 
 from __future__ import annotations
 
+import logging
 import os
-import struct
 from collections.abc import Callable
 from typing import Any, Final, Protocol
+
+from ottla.wire.errors import ErrorCode, KafkaError
+
+logger = logging.getLogger("ottla.log_store")
 
 Buffer = bytes | bytearray | memoryview
 
@@ -183,4 +187,7 @@ def offset_of_name(name: str) -> int:
     return int(name[: name.index(".")])
 
 
-INT32: Final = struct.Struct(">i")
+def storage_error(partition: str, doing: str, error: OSError) -> KafkaError:
+    """What the disk refused, as clients learn it; they try again."""
+    logger.error("storage error partition=%s doing=%s error=%s", partition, doing, error)
+    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Disk error in {partition}: {error.strerror}.")

@@ -15,22 +15,21 @@ import os
 import random
 from bisect import bisect_right
 from pathlib import Path
-from typing import NamedTuple
 
 from ottla.config.topic_config import TopicConfig
-from ottla.log_store import partition_metadata, timestamps
-from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, fsync_path, unlink_if_there
+from ottla.log_store import deletion, partition_metadata, reads, timestamps
+from ottla.log_store.appends import AppendResult, append_batches
+from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, fsync_path, storage_error, unlink_if_there
 from ottla.log_store.leader_epochs import LeaderEpochs
 from ottla.log_store.naming import parse_partition_directory
-from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState, ProducerUpdate
-from ottla.log_store.retention import SegmentFacts, segments_before_log_start, segments_past_retention
+from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState
+from ottla.log_store.reads import NOTHING, ReadResult
 from ottla.log_store.segment import Segment
 from ottla.log_store.timestamps import TimestampOffset
 from ottla.log_store.txn_index import AbortedTxn
 from ottla.log_store.validation import (
     AppendOrigin,
     AppendRules,
-    check_batch,
     check_client_batch,
     client_batch,
     recompress,
@@ -38,35 +37,12 @@ from ottla.log_store.validation import (
 )
 from ottla.wire.chunks import FileSlice
 from ottla.wire.errors import ErrorCode, KafkaError
-from ottla.wire.records.header import BatchView, patch, split_batches
+from ottla.wire.records.header import BatchView, patch
 from ottla.wire.uuids import Uuid
 
 logger = logging.getLogger("ottla.log_store")
 
 CLIENT = AppendOrigin.CLIENT
-HIGH_WATERMARK = -1  # as the offset of a DeleteRecords request: everything consumers may see
-
-
-class AppendResult(NamedTuple):
-    """What became of an append. If `flush_due`, flush.messages asks for a flush before it is acknowledged."""
-
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    duplicate: bool = False
-    flush_due: bool = False
-
-
-class ReadResult(NamedTuple):
-    """A stretch of one segment, or no records, and where in which segment it begins."""
-
-    records: FileSlice | None
-    segment_base_offset: int = -1
-    position: int = -1
-
-
-_NOTHING = ReadResult(None)
 
 
 class Log:
@@ -185,12 +161,12 @@ class Log:
     def update_config(self, config: TopicConfig) -> None:
         """Go by another config from the next append on."""
         self.config = config
-        self._rules = AppendRules(config)
+        self.rules = AppendRules(config)
         self._segment_bytes = config.max_segment_bytes
         self._segment_ms = config.max_segment_ms
-        self._flush_messages = config.flush_messages
+        self.flush_messages = config.flush_messages
         for segment in self.segments[-1:]:
-            self._configure(segment)
+            self.configure(segment)
 
     def assign_topic_id(self, topic_id: Uuid) -> None:
         """Write down which topic the directory belongs to."""
@@ -213,9 +189,16 @@ class Log:
         """Append what a client (exactly one batch), a coordinator or a leader sent. The buffer must be
         writable: offsets and leader epoch are put into it. KafkaError if it may not be appended."""
         if origin is not CLIENT:
-            return self._append_batches(records, leader_epoch, now_ms, origin, transaction_version)
+            return append_batches(
+                self,
+                records,
+                leader_epoch=leader_epoch,
+                now_ms=now_ms,
+                origin=origin,
+                transaction_version=transaction_version,
+            )
         batch = client_batch(records)
-        rules = self._rules
+        rules = self.rules
         check_client_batch(batch, rules, now_ms)
         producers = self.producers
         has_producer = batch.producer_id >= 0
@@ -235,15 +218,15 @@ class Log:
         size = batch.batch_length + 12
         base_offset = self.log_end_offset
         last_offset = base_offset + batch.last_offset_delta
-        segment = self._segment_for(size, last_offset, max_timestamp, now_ms)
+        segment = self.segment_for(size, last_offset, max_timestamp, now_ms)
         if leader_epoch != self.leader_epochs.latest_epoch:
-            self._assign_epoch(leader_epoch, base_offset)
+            self.assign_epoch(leader_epoch, base_offset)
         buf = batch.buf
         patch(buf, 0, base_offset, leader_epoch)
         try:
             segment.append(buf if len(buf) == size else buf[:size], base_offset, last_offset, max_timestamp)
         except OSError as error:
-            raise storage_error(self, "append", error) from error
+            raise storage_error(self.name, "append", error) from error
         self.log_end_offset = end_offset = last_offset + 1
         if has_producer:
             producers.commit_client_batch(batch, base_offset, max_timestamp)
@@ -254,102 +237,16 @@ class Log:
             now_ms if rules.append_time else -1,
             self.log_start_offset,
             False,
-            end_offset - self.recovery_point >= self._flush_messages,
+            end_offset - self.recovery_point >= self.flush_messages,
         )
 
-    def _append_batches(
-        self,
-        records: memoryview,
-        leader_epoch: int,
-        now_ms: int,
-        origin: AppendOrigin,
-        transaction_version: int,
-    ) -> AppendResult:
-        """Append for the broker itself: any number of batches, with their own offsets unless they come from
-        a coordinator."""
-        batches = split_batches(records)
-        if not batches:
-            raise KafkaError(ErrorCode.INVALID_RECORD, "There is no batch to append.")
-        rules = self._rules
-        assigns_offsets = origin is AppendOrigin.COORDINATOR
-        for batch in batches:
-            if origin is AppendOrigin.REPLICATION:
-                if not batch.crc_matches():
-                    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"CRC of the batch at {batch.base_offset}")
-            else:
-                check_batch(batch, rules)
-        if assigns_offsets:
-            batches = self._assign_offsets(records, batches, leader_epoch, now_ms)
-        else:
-            self._require_ascending(batches, leader_epoch, origin)
-        update = self.producers.prepare(
-            batches, trusted=not assigns_offsets, transaction_version=transaction_version
-        )
-        max_timestamp = max(batch.max_timestamp for batch in batches)
-        segment = self._segment_for(len(records), batches[-1].last_offset, max_timestamp, now_ms)
-        for batch in batches:
-            if batch.partition_leader_epoch > self.leader_epochs.latest_epoch:
-                self._assign_epoch(batch.partition_leader_epoch, batch.base_offset)
-        position = segment.size
-        try:
-            segment.file.append(records)
-        except OSError as error:
-            raise storage_error(self, "append", error) from error
-        for batch in batches:
-            segment.note_batch(
-                position, batch.size_in_bytes, batch.base_offset, batch.last_offset, batch.max_timestamp
-            )
-            position += batch.size_in_bytes
-        self.log_end_offset = batches[-1].next_offset
-        self._commit_producers(update, segment)
-        return AppendResult(
-            batches[0].base_offset,
-            batches[-1].last_offset,
-            now_ms if assigns_offsets and rules.append_time else -1,
-            self.log_start_offset,
-            False,
-            self.unflushed_messages >= self._flush_messages,
-        )
-
-    def _assign_offsets(
-        self, records: memoryview, batches: list[BatchView], leader_epoch: int, now_ms: int
-    ) -> list[BatchView]:
-        offset = self.log_end_offset
-        for batch in batches:
-            patch(records, batch.pos, offset, leader_epoch)
-            stamp(batch, self._rules, now_ms)
-            offset += batch.last_offset_delta + 1
-        return [BatchView(records, batch.pos) for batch in batches]
-
-    def _require_ascending(self, batches: list[BatchView], leader_epoch: int, origin: AppendOrigin) -> None:
-        offset = self.log_end_offset
-        for batch in batches:
-            if batch.base_offset < offset:
-                raise KafkaError(
-                    ErrorCode.OFFSET_OUT_OF_RANGE,
-                    f"The batch at offset {batch.base_offset} does not follow {offset} in {self.name}.",
-                )
-            if origin is AppendOrigin.RAFT_LEADER and batch.partition_leader_epoch != leader_epoch:
-                raise KafkaError(
-                    ErrorCode.INVALID_RECORD,
-                    f"The batch has leader epoch {batch.partition_leader_epoch}, not {leader_epoch}.",
-                )
-            offset = batch.next_offset
-
-    def _commit_producers(self, update: ProducerUpdate, segment: Segment) -> None:
-        for txn, last_stable_offset in self.producers.commit(update):
-            segment.txn_index.append(
-                AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)
-            )
-        self.producers.map_end_offset = self.log_end_offset
-
-    def _assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
+    def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         try:
             self.leader_epochs.assign(leader_epoch, start_offset)
         except OSError as error:
-            raise storage_error(self, "leader epoch", error) from error
+            raise storage_error(self.name, "leader epoch", error) from error
 
-    def _segment_for(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
+    def segment_for(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
         """The segment that takes an append of `size` bytes, rolled if the active one should not."""
         segment = self.segments[-1]
         segment_size = segment.file.size
@@ -386,7 +283,7 @@ class Log:
             self.producers.map_end_offset = base_offset
             snapshot = self.producers.take_snapshot(sync=False)
         except OSError as error:
-            raise storage_error(self, "roll", error) from error
+            raise storage_error(self.name, "roll", error) from error
         if snapshot is not None:
             self._unflushed_files.append(self.producers.snapshot_path(snapshot))
         self.segments.append(segment)
@@ -395,7 +292,7 @@ class Log:
 
     def start_at(self, offset: int, now_ms: int) -> None:
         """Make the log empty, to begin at `offset`."""
-        self._remove_segments(self.segments)
+        self.remove_segments(self.segments)
         self.segments = [self._new_segment(offset, now_ms)]
         self.log_start_offset = self.log_end_offset = self.high_watermark = self.recovery_point = offset
         self.producers.truncate_fully(offset)
@@ -422,15 +319,15 @@ class Log:
                 if attempt:
                     raise
                 remove_segment_files(self.fs, self.directory, base_offset)
-        self._configure(segment)
+        self.configure(segment)
         return segment
 
-    def _configure(self, segment: Segment) -> None:
+    def configure(self, segment: Segment) -> None:
         segment.index_interval_bytes = self.config.index_interval_bytes
         jitter = min(self.config.segment_jitter_ms, self._segment_ms)
         segment.roll_jitter_ms = random.randrange(jitter) if jitter > 0 else 0
 
-    def _remove_segments(self, segments: list[Segment]) -> None:
+    def remove_segments(self, segments: list[Segment]) -> None:
         for segment in list(segments):
             self.deleted_files += segment.mark_deleted()
             snapshot = self.producers.mark_snapshot_deleted(segment.base_offset)
@@ -458,10 +355,10 @@ class Log:
                 f"{self.log_end_offset}.",
             )
         if offset >= upto:
-            return _NOTHING
+            return NOTHING
         slot = len(segments) - 1
         if offset < segments[slot].base_offset:
-            slot = self._slot_of(offset)
+            slot = self.slot_of(offset)
         while slot < len(segments):
             segment = segments[slot]
             found = segment.find(offset)
@@ -469,7 +366,7 @@ class Log:
                 break
             slot += 1
         else:
-            return _NOTHING
+            return NOTHING
         position, first_size = found
         end = segment.file.size
         if upto < self.log_end_offset and (
@@ -480,32 +377,18 @@ class Log:
                 end = limit.position
         if max_bytes < first_size:
             if not at_least_one:
-                return _NOTHING
+                return NOTHING
             max_bytes = first_size
         length = min(end - position, max_bytes)
         if length <= 0:
-            return _NOTHING
+            return NOTHING
         return ReadResult(FileSlice(segment.file, position, length), segment.base_offset, position)
 
     def aborted_transactions(self, offset: int, result: ReadResult) -> list[AbortedTxn]:
         """The aborted transactions a read_committed consumer must leave out of what `read` gave it."""
-        if result.records is None:
-            return []
-        slot = self._slot_of(result.segment_base_offset)
-        index = self.segments[slot].offset_index
-        upper_bound = index.upper_bound_offset(result.position + len(result.records))
-        if upper_bound is None:
-            is_last = slot + 1 == len(self.segments)
-            upper_bound = self.log_end_offset if is_last else self.segments[slot + 1].base_offset
-        aborted: list[AbortedTxn] = []
-        for segment in self.segments[slot:]:
-            found, complete = segment.txn_index.collect(offset, upper_bound)
-            aborted += found
-            if complete:
-                break
-        return aborted
+        return reads.aborted_transactions(self, offset, result)
 
-    def _slot_of(self, offset: int) -> int:
+    def slot_of(self, offset: int) -> int:
         return max(0, bisect_right(self.segments, offset, key=_base_offset_of) - 1)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
@@ -533,88 +416,15 @@ class Log:
 
     def delete_records_before(self, offset: int) -> int:
         """Delete the records below `offset` (-1: below the high watermark); returns the new log start."""
-        if offset == HIGH_WATERMARK:
-            offset = self.high_watermark
-        if offset < 0 or offset > self.high_watermark:
-            raise KafkaError(
-                ErrorCode.OFFSET_OUT_OF_RANGE,
-                f"Cannot delete up to {offset}: the high watermark of {self.name} is {self.high_watermark}.",
-            )
-        self._advance_log_start(offset)
-        self._delete_first(segments_before_log_start(self._segment_facts(), self.log_start_offset))
-        return self.log_start_offset
+        return deletion.delete_records_before(self, offset)
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Delete what retention.ms, retention.bytes and the log start allow; returns how many segments."""
-        facts = self._segment_facts()
-        count = segments_before_log_start(facts, self.log_start_offset)
-        if self.config.deletes_old_segments:
-            count = max(
-                count,
-                segments_past_retention(
-                    facts,
-                    now_ms=now_ms,
-                    retention_ms=self.config.retention_ms,
-                    retention_bytes=self.config.retention_bytes,
-                    high_watermark=self.high_watermark,
-                    log_end_offset=self.log_end_offset,
-                ),
-            )
-        if count == len(self.segments):
-            self.roll(now_ms)
-        self._delete_first(count)
-        return count
-
-    def _segment_facts(self) -> list[SegmentFacts]:
-        return [
-            SegmentFacts(segment.base_offset, segment.size, segment.largest_timestamp)
-            for segment in self.segments
-        ]
-
-    def _delete_first(self, count: int) -> None:
-        if not count:
-            return
-        removed = self.segments[:count]
-        self.segments = self.segments[count:]
-        self._advance_log_start(self.segments[0].base_offset)
-        self._remove_segments(removed)
-        logger.info(
-            "segments deleted partition=%s count=%d log_start_offset=%d",
-            self.name,
-            count,
-            self.log_start_offset,
-        )
-
-    def _advance_log_start(self, offset: int) -> None:
-        if offset > self.log_start_offset:
-            self.log_start_offset = offset
-            self.high_watermark = max(self.high_watermark, offset)
-            self.recovery_point = max(self.recovery_point, offset)
-            self.leader_epochs.truncate_from_start(offset)
-            self.producers.advance_log_start(offset)
+        return deletion.delete_old_segments(self, now_ms)
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
         """Remove everything from `offset` on; False if the log ends before."""
-        if offset < 0:
-            raise ValueError(f"truncation to {offset}")
-        if offset >= self.log_end_offset:
-            return False
-        if offset < self.segments[0].base_offset:
-            self.start_at(offset, now_ms)
-            return True
-        keep = self._slot_of(offset) + 1
-        removed = self.segments[keep:]
-        self.segments = self.segments[:keep]
-        self._remove_segments(removed)
-        self.segments[-1].truncate_to(offset)
-        self._configure(self.segments[-1])
-        self.log_end_offset = offset
-        self.recovery_point = min(self.recovery_point, offset)
-        self.log_start_offset = min(self.log_start_offset, offset)
-        self.high_watermark = min(self.high_watermark, offset)
-        self.leader_epochs.truncate_from_end(offset)
-        self.rebuild_producers(now_ms)
-        return True
+        return deletion.truncate_to(self, offset, now_ms)
 
     def rebuild_producers(self, now_ms: int) -> None:
         """Make the producer state anew from the newest snapshot and the batches after it."""
@@ -622,7 +432,7 @@ class Log:
         producers.truncate_and_reload(self.log_start_offset, self.log_end_offset, now_ms)
         start = producers.map_end_offset
         if start < self.log_end_offset:
-            for segment in self.segments[self._slot_of(start) :]:
+            for segment in self.segments[self.slot_of(start) :]:
                 found = segment.find(start)
                 if found is not None:
                     producers.replay(view for _, view in segment.read_batches(found.position))
@@ -650,7 +460,7 @@ class Log:
             if files or segments[-1].base_offset >= recovery_point:
                 fsync_path(self.fs, self.directory)
         except OSError as error:
-            raise storage_error(self, "flush", error) from error
+            raise storage_error(self.name, "flush", error) from error
         if end_offset > self.recovery_point:
             self.recovery_point = min(end_offset, self.log_end_offset)
 
@@ -674,12 +484,6 @@ class Log:
             f"Log({self.name}, start={self.log_start_offset}, high_watermark={self.high_watermark}, "
             f"end={self.log_end_offset})"
         )
-
-
-def storage_error(log: Log, doing: str, error: OSError) -> KafkaError:
-    """What the disk refused, as clients learn it; they retry."""
-    logger.error("storage error partition=%s doing=%s error=%s", log.name, doing, error)
-    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"Disk error in {log.name}: {error.strerror}.")
 
 
 def _base_offset_of(segment: Segment) -> int:

@@ -1,0 +1,128 @@
+"""Appends of the broker itself: of a coordinator, of a follower, of the metadata leader.
+
+Clients send one batch and are checked most (see Log.append). Here any number of batches comes from a part of
+the cluster that has checked them. A coordinator's get their offsets here; those that were fetched from a
+leader, or written by the metadata leader, carry theirs, which must go on where the log ends, gaps allowed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ottla.log_store.files import storage_error
+from ottla.log_store.producer_state import ProducerUpdate
+from ottla.log_store.segment import Segment
+from ottla.log_store.txn_index import AbortedTxn
+from ottla.log_store.validation import AppendOrigin, check_batch, stamp
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.records.header import BatchView, CorruptBatch, patch, split_batches
+
+if TYPE_CHECKING:
+    from ottla.log_store.log import Log
+
+
+class AppendResult(NamedTuple):
+    """What became of an append. If `flush_due`, flush.messages asks for a flush before it is acknowledged."""
+
+    base_offset: int
+    last_offset: int
+    log_append_time_ms: int
+    log_start_offset: int
+    duplicate: bool = False
+    flush_due: bool = False
+
+
+def append_batches(
+    log: Log,
+    records: memoryview,
+    *,
+    leader_epoch: int,
+    now_ms: int,
+    origin: AppendOrigin,
+    transaction_version: int,
+) -> AppendResult:
+    """Check, number (a coordinator's), write and note the batches."""
+    batches = split_batches(records)
+    if not batches:
+        raise KafkaError(ErrorCode.INVALID_RECORD, "There is no batch to append.")
+    assigns_offsets = origin is AppendOrigin.COORDINATOR
+    for batch in batches:
+        if origin is not AppendOrigin.REPLICATION:
+            check_batch(batch, log.rules)
+        elif not batch.crc_matches():
+            raise CorruptBatch(f"The CRC of the batch at offset {batch.base_offset} does not match.")
+    if assigns_offsets:
+        if records.readonly:
+            records = memoryview(bytearray(records))
+            batches = split_batches(records)
+        batches = _assign_offsets(log, records, batches, leader_epoch, now_ms)
+    else:
+        _require_ascending(log, batches, leader_epoch, origin)
+    update = log.producers.prepare(
+        batches, trusted=not assigns_offsets, transaction_version=transaction_version
+    )
+    _write(log, records, batches, now_ms, update)
+    return AppendResult(
+        batches[0].base_offset,
+        batches[-1].last_offset,
+        now_ms if assigns_offsets and log.rules.append_time else -1,
+        log.log_start_offset,
+        False,
+        log.unflushed_messages >= log.flush_messages,
+    )
+
+
+def _write(
+    log: Log, records: memoryview, batches: list[BatchView], now_ms: int, update: ProducerUpdate
+) -> None:
+    max_timestamp = max(batch.max_timestamp for batch in batches)
+    segment = log.segment_for(len(records), batches[-1].last_offset, max_timestamp, now_ms)
+    for batch in batches:
+        if batch.partition_leader_epoch > log.leader_epochs.latest_epoch:
+            log.assign_epoch(batch.partition_leader_epoch, batch.base_offset)
+    position = segment.size
+    try:
+        segment.file.append(records)
+    except OSError as error:
+        raise storage_error(log.name, "append", error) from error
+    for batch in batches:
+        size = batch.size_in_bytes
+        segment.note_batch(position, size, batch.base_offset, batch.last_offset, batch.max_timestamp)
+        position += size
+    log.log_end_offset = batches[-1].next_offset
+    _commit_producers(log, update, segment)
+
+
+def _assign_offsets(
+    log: Log, records: memoryview, batches: list[BatchView], leader_epoch: int, now_ms: int
+) -> list[BatchView]:
+    offset = log.log_end_offset
+    for batch in batches:
+        patch(records, batch.pos, offset, leader_epoch)
+        stamp(batch, log.rules, now_ms)
+        offset += batch.last_offset_delta + 1
+    return [BatchView(records, batch.pos) for batch in batches]
+
+
+def _require_ascending(log: Log, batches: list[BatchView], leader_epoch: int, origin: AppendOrigin) -> None:
+    offset = log.log_end_offset
+    for batch in batches:
+        if batch.base_offset < offset or batch.last_offset_delta < 0:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"The batch at offset {batch.base_offset} does not follow {offset} in {log.name}.",
+            )
+        if origin is AppendOrigin.RAFT_LEADER and batch.partition_leader_epoch != leader_epoch:
+            raise KafkaError(
+                ErrorCode.INVALID_RECORD,
+                f"The batch has leader epoch {batch.partition_leader_epoch}, not {leader_epoch}.",
+            )
+        offset = batch.next_offset
+
+
+def _commit_producers(log: Log, update: ProducerUpdate, segment: Segment) -> None:
+    for txn, last_stable_offset in log.producers.commit(update):
+        segment.txn_index.append(
+            AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)
+        )
+    log.producers.map_end_offset = log.log_end_offset

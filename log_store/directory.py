@@ -1,0 +1,267 @@
+"""A log directory: the partitions on one disk, and the files that are about all of them.
+
+    .lock                                 held while a broker uses the directory
+    .kafka_cleanshutdown                  {"version":0,"brokerEpoch":-1}, there after a clean stop only
+    meta.properties                       cluster, node and directory id (written by the metadata room)
+    recovery-point-offset-checkpoint      and three more offset checkpoints (see checkpoints)
+    topic-N/                              a partition (see naming for the suffixes)
+
+The lock keeps out other Ottlas and a real Kafka: Java locks by POSIX record locks, which do not see each
+other inside one process, so the file is also locked with flock. Directories that are no partition are left
+alone; those that wait for deletion are emptied by `purge_deleted`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from ottla.config.topic_config import TopicConfig
+from ottla.log_store.checkpoints import (
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    CorruptCheckpoint,
+    TopicPartition,
+    read_offsets,
+    write_offsets,
+)
+from ottla.log_store.files import (
+    OS_FILE_SYSTEM,
+    FileSystem,
+    fsync_path,
+    storage_error,
+    unlink_if_there,
+    write_file,
+)
+from ottla.log_store.log import Log
+from ottla.log_store.naming import (
+    deleted_directory,
+    is_deleted_directory,
+    parse_partition_directory,
+    partition_directory,
+    stray_directory,
+)
+from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS
+from ottla.wire.uuids import Uuid
+
+logger = logging.getLogger("ottla.log_store")
+
+LOCK_FILE: Final = ".lock"
+CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
+METADATA_LOG: Final = "__cluster_metadata-0"
+
+
+class DirectoryInUse(Exception):
+    """Another broker holds the lock of a log directory."""
+
+
+class LogDirectory:
+    """One of log.dirs. Opening it takes the lock, `close` writes everything down and gives it back."""
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        fs: FileSystem = OS_FILE_SYSTEM,
+        producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
+    ) -> None:
+        self.path = os.path.abspath(path)
+        self.fs = fs
+        self.producer_id_expiration_ms = producer_id_expiration_ms
+        self.logs: dict[TopicPartition, Log] = {}
+        self.failed: dict[str, Exception] = {}
+        os.makedirs(self.path, exist_ok=True)
+        self._lock_fd = _lock(os.path.join(self.path, LOCK_FILE))
+        self.was_clean, self.last_broker_epoch = self._read_clean_shutdown()
+        self._deleted: list[str] = []
+
+    # ---- start and stop
+
+    def open_logs(self, config_for: Callable[[str], TopicConfig], *, now_ms: int) -> list[Log]:
+        """Open every partition found. One that cannot be opened is logged and kept in `failed`; the others
+        are not affected. From here on a crash is an unclean stop."""
+        unlink_if_there(self.fs, os.path.join(self.path, CLEAN_SHUTDOWN_FILE))
+        recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
+        log_starts = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
+        high_watermarks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
+        for name in sorted(os.listdir(self.path)):
+            path = os.path.join(self.path, name)
+            if name == METADATA_LOG or not os.path.isdir(path):
+                continue
+            if is_deleted_directory(name):
+                self._deleted.append(path)
+                continue
+            try:
+                key = parse_partition_directory(name)
+            except ValueError:
+                logger.warning("directory is no partition and is left alone path=%s", path)
+                continue
+            try:
+                self.logs[key] = Log.open(
+                    path,
+                    config_for(key[0]),
+                    now_ms=now_ms,
+                    clean=self.was_clean,
+                    log_start_offset=log_starts.get(key, 0),
+                    recovery_point=recovery_points.get(key, 0),
+                    high_watermark=high_watermarks.get(key, 0),
+                    fs=self.fs,
+                    producer_id_expiration_ms=self.producer_id_expiration_ms,
+                )
+            except Exception as error:  # one damaged partition must not keep the others away
+                logger.error("partition cannot be opened path=%s", path, exc_info=error)
+                self.failed[name] = error
+        return list(self.logs.values())
+
+    def close(self, *, broker_epoch: int = -1) -> None:
+        """Flush and close every log, write the checkpoints and mark the stop as clean."""
+        if self._lock_fd < 0:
+            return
+        clean = not self.failed
+        for log in self.logs.values():
+            try:
+                log.flush()
+                log.close()
+            except Exception as error:  # the others must still be closed
+                logger.error("partition cannot be closed partition=%s", log.name, exc_info=error)
+                clean = False
+        self.write_checkpoints()
+        if clean:
+            text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+            write_file(self.fs, os.path.join(self.path, CLEAN_SHUTDOWN_FILE), text.encode(), sync=True)
+        self.release()
+
+    def release(self) -> None:
+        """Give back the lock and the files without writing anything, as a crash would."""
+        for log in self.logs.values():
+            log.release()
+        self.logs = {}
+        if self._lock_fd >= 0:
+            os.close(self._lock_fd)
+            self._lock_fd = -1
+
+    def write_checkpoints(self) -> None:
+        """Write recovery points, log starts and high watermarks; may run in a worker thread."""
+        logs = list(self.logs.items())
+        self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, {key: log.recovery_point for key, log in logs})
+        self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, {key: log.high_watermark for key, log in logs})
+        self.write_log_start_offsets()
+
+    def write_log_start_offsets(self) -> None:
+        """Write the log starts; only those that lie inside a segment say more than the file names do."""
+        self._write_checkpoint(
+            LOG_START_OFFSET_CHECKPOINT,
+            {
+                key: log.log_start_offset
+                for key, log in list(self.logs.items())
+                if log.log_start_offset > log.segments[0].base_offset
+            },
+        )
+
+    def cleaner_offsets(self) -> dict[TopicPartition, int]:
+        """How far compaction came, by partition."""
+        return self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT)
+
+    def write_cleaner_offsets(self, offsets: dict[TopicPartition, int]) -> None:
+        self._write_checkpoint(CLEANER_OFFSET_CHECKPOINT, offsets)
+
+    # ---- partitions
+
+    def create_log(
+        self, topic: str, partition: int, topic_id: Uuid, config: TopicConfig, *, now_ms: int
+    ) -> Log:
+        """A new partition."""
+        log = Log.create(
+            os.path.join(self.path, partition_directory(topic, partition)),
+            topic_id,
+            config,
+            now_ms=now_ms,
+            fs=self.fs,
+            producer_id_expiration_ms=self.producer_id_expiration_ms,
+        )
+        self.logs[(topic, partition)] = log
+        return log
+
+    def delete_log(self, log: Log) -> None:
+        """Take a partition out of use at once; `purge_deleted` removes its files later."""
+        self._set_aside(log, deleted_directory(log.topic, log.partition))
+        self._deleted.append(log.directory)
+
+    def set_stray(self, log: Log) -> None:
+        """Take a partition out of use that belongs to no topic of the cluster; its files are kept."""
+        self._set_aside(log, stray_directory(log.topic, log.partition))
+
+    def purge_deleted(self) -> int:
+        """Remove the directories of deleted partitions; may run in a worker thread. Returns how many."""
+        count = 0
+        while self._deleted:
+            shutil.rmtree(self._deleted.pop(), ignore_errors=True)
+            count += 1
+        return count
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(log.size_bytes for log in self.logs.values())
+
+    def _set_aside(self, log: Log, name: str) -> None:
+        path = os.path.join(self.path, name)
+        try:
+            self.fs.rename(log.directory, path)
+        except OSError as error:
+            raise storage_error(log.name, "rename", error) from error
+        log.release()
+        log.directory = path
+        self.logs.pop((log.topic, log.partition), None)
+
+    def _read_checkpoint(self, name: str) -> dict[TopicPartition, int]:
+        try:
+            return read_offsets(os.path.join(self.path, name))
+        except CorruptCheckpoint as error:
+            logger.warning("checkpoint is unreadable and seen as empty error=%s", error)
+            return {}
+
+    def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        write_offsets(self.fs, os.path.join(self.path, name), offsets)
+
+    def _read_clean_shutdown(self) -> tuple[bool, int]:
+        """Whether the last stop was clean, and the broker epoch it noted (-1 if none)."""
+        try:
+            with open(os.path.join(self.path, CLEAN_SHUTDOWN_FILE), encoding="utf-8") as file:
+                content = file.read()
+        except FileNotFoundError:
+            return False, -1
+        try:
+            return True, int(json.loads(content)["brokerEpoch"])
+        except (ValueError, KeyError, TypeError):  # Kafka takes the mere presence for a clean stop
+            return True, -1
+
+
+def _lock(path: str) -> int:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(fd)
+        raise DirectoryInUse(f"{os.path.dirname(path)} is in use by another broker") from error
+    return fd
+
+
+def flush_logs(logs: Iterable[Log]) -> None:
+    """Flush logs one after the other, for a worker thread."""
+    for log in logs:
+        if not log.is_closed:
+            log.flush()
+
+
+def flush_directory(directory: LogDirectory) -> None:
+    """fsync the directory itself, after partitions were made or renamed in it."""
+    fsync_path(directory.fs, directory.path)

@@ -1,0 +1,42 @@
+"""What a read gives, and which transactions a read_committed consumer must leave out of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from ottla.log_store.txn_index import AbortedTxn
+from ottla.wire.chunks import FileSlice
+
+if TYPE_CHECKING:
+    from ottla.log_store.log import Log
+
+
+class ReadResult(NamedTuple):
+    """A stretch of one segment, or no records, and where in which segment it begins."""
+
+    records: FileSlice | None
+    segment_base_offset: int = -1
+    position: int = -1
+
+
+NOTHING: Final = ReadResult(None)
+
+
+def aborted_transactions(log: Log, offset: int, result: ReadResult) -> list[AbortedTxn]:
+    """The aborted transactions that touch what a read from `offset` gave. The offset index bounds the read
+    from above, so some that lie a little behind it may be among them, which does no harm."""
+    if result.records is None:
+        return []
+    slot = log.slot_of(result.segment_base_offset)
+    index = log.segments[slot].offset_index
+    upper_bound = index.upper_bound_offset(result.position + len(result.records))
+    if upper_bound is None:
+        is_last = slot + 1 == len(log.segments)
+        upper_bound = log.log_end_offset if is_last else log.segments[slot + 1].base_offset
+    aborted: list[AbortedTxn] = []
+    for segment in log.segments[slot:]:
+        found, complete = segment.txn_index.collect(offset, upper_bound)
+        aborted += found
+        if complete:
+            break
+    return aborted
