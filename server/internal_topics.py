@@ -1,4 +1,12 @@
-"""The topics the broker keeps for itself. Clients see them marked as internal and may not produce to them."""
+"""The topics the broker keeps for itself: which they are, how they are made, which partition a key belongs to.
+
+Clients see them marked as internal and may not produce to them.
+"""
+
+from __future__ import annotations
+
+from ottla.config.broker_config import BrokerConfig
+from ottla.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTIONS_TOPIC = "__transaction_state"
@@ -10,3 +18,50 @@ INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPI
 def is_internal_topic(name: str) -> bool:
     """Whether a topic is one of the broker's own."""
     return name in INTERNAL_TOPICS
+
+
+def internal_topic_to_create(name: str, config: BrokerConfig) -> CreatableTopic | None:
+    """An internal topic with the partitions, replicas and configs it has to have; None for any other name."""
+    if name == OFFSETS_TOPIC:
+        prefix, configs = "offsets.topic", {"cleanup.policy": "compact", "compression.type": "producer"}
+    elif name == TRANSACTIONS_TOPIC:
+        prefix = "transaction.state.log"
+        configs = {
+            "unclean.leader.election.enable": "false",
+            "compression.type": "uncompressed",
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(config.get_int("transaction.state.log.min.isr")),
+        }
+    elif name == SHARE_STATE_TOPIC:
+        prefix = "share.coordinator.state.topic"
+        configs = {
+            "cleanup.policy": "delete",
+            "compression.type": "producer",
+            "min.insync.replicas": str(config.get_int("share.coordinator.state.topic.min.isr")),
+            "retention.ms": "-1",
+        }
+    else:
+        return None
+    configs["segment.bytes"] = str(config.get_int(f"{prefix}.segment.bytes"))
+    return CreatableTopic(
+        name=name,
+        num_partitions=config.get_int(f"{prefix}.num.partitions"),
+        replication_factor=config.get_int(f"{prefix}.replication.factor"),
+        configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+    )
+
+
+def coordinator_partition(key: str, partition_count: int) -> int:
+    """The partition of an internal topic whose leader coordinates a group or transactional id."""
+    return abs(java_string_hash(key)) % partition_count
+
+
+def java_string_hash(text: str) -> int:
+    """`String.hashCode` of Java: over UTF-16 units, wrapped to 32 bits, signed. The least value counts as 0."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for position in range(0, len(units), 2):
+        value = (31 * value + (units[position] << 8 | units[position + 1])) & 0xFFFFFFFF
+    if value == 0x80000000:
+        return 0
+    return value - 0x1_0000_0000 if value > 0x7FFFFFFF else value

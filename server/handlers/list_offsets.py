@@ -42,6 +42,7 @@ _KNOWN_SINCE = {
 }
 _LEADER_EPOCH_SINCE = 4
 _CONSUMER_REPLICA_ID = -1
+_READ_UNCOMMITTED = 0
 _READ_COMMITTED = 1
 
 
@@ -78,9 +79,11 @@ class _ListOffsets:
         self, topic: str, wanted: ListOffsetsPartition, duplicate: bool
     ) -> ListOffsetsPartitionResponse:
         try:
-            if duplicate:
+            if duplicate or self._request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
                 raise KafkaError(ErrorCode.INVALID_REQUEST)
-            if wanted.timestamp < 0 and self._context.api_version < _KNOWN_SINCE.get(wanted.timestamp, 0x7FFF):
+            if wanted.timestamp < 0 and self._context.api_version < _KNOWN_SINCE.get(
+                wanted.timestamp, 0x7FFF
+            ):
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
             partition = self._context.broker.partitions.by_name(topic, wanted.partition_index)
             partition.check_leader_epoch(wanted.current_leader_epoch)
@@ -99,10 +102,13 @@ class _ListOffsets:
         if timestamp == LATEST:
             return -1, self._last_fetchable(partition), partition.leader_epoch
         if timestamp in (EARLIEST, EARLIEST_LOCAL):
-            return -1, log.log_start_offset, log.earliest_epoch
+            epoch = log.leader_epochs.epoch_for_offset(log.log_start_offset)
+            return -1, log.log_start_offset, -1 if epoch is None else epoch
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return -1, -1, -1
-        found = log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+        found = (
+            log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+        )
         if found is None or found.offset >= self._last_fetchable(partition):
             return -1, -1, -1
         return found.timestamp, found.offset, found.leader_epoch
