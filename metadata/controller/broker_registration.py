@@ -1,0 +1,135 @@
+"""This broker comes and goes: its registration, its partitions' leadership, its orderly departure.
+
+A start registers a new incarnation, fenced, with the record's offset as broker epoch, then unfences it and
+lets it lead its partitions, each under a new leader epoch. A stop gives the leadership up and fences the
+broker. With eligible leader replicas switched on (KIP-966, in directories that a Kafka made) the broker
+leaves the in-sync set when it stops and is remembered as eligible.
+"""
+
+from collections.abc import Sequence
+
+from ottla.config.listeners import Endpoint
+from ottla.metadata import features
+from ottla.metadata.controller.plan import Plan
+from ottla.metadata.image import MetadataImage, PartitionImage
+from ottla.metadata.records import (
+    NO_LEADER,
+    BrokerEndpoint,
+    BrokerFeature,
+    BrokerRegistrationChangeRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    RegisterBrokerRecord,
+)
+from ottla.metadata.records.nodes import FENCE, IN_CONTROLLED_SHUTDOWN, UNFENCE
+from ottla.wire.uuids import Uuid
+
+_SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+
+
+def broker_endpoints(endpoints: Sequence[Endpoint]) -> list[BrokerEndpoint]:
+    """Advertised listeners as a registration tells them."""
+    return [
+        BrokerEndpoint(
+            name=endpoint.name,
+            host=endpoint.host,
+            port=endpoint.port,
+            security_protocol=_SECURITY_PROTOCOLS[endpoint.security_protocol],
+        )
+        for endpoint in endpoints
+    ]
+
+
+def plan_broker_registration(
+    image: MetadataImage,
+    *,
+    node_id: int,
+    next_offset: int,
+    incarnation_id: Uuid,
+    end_points: list[BrokerEndpoint],
+    rack: str | None,
+    log_dirs: Sequence[Uuid],
+) -> Plan[int]:
+    """Register, unfence and lead. The answer is the broker epoch: the offset of the first record, which must
+    therefore be appended at `next_offset`."""
+    knows_directories = features.supports_directories(image.metadata_version)
+    knows_cordoned = features.register_broker_version(image.metadata_version) >= 4
+    records: list[MetadataRecord] = [
+        RegisterBrokerRecord(
+            broker_id=node_id,
+            incarnation_id=incarnation_id,
+            broker_epoch=next_offset,
+            end_points=end_points,
+            features=[
+                BrokerFeature(
+                    name=name,
+                    min_supported_version=feature.min_version,
+                    max_supported_version=feature.max_version,
+                )
+                for name, feature in features.SUPPORTED_FEATURES.items()
+            ],
+            rack=rack,
+            fenced=True,
+            log_dirs=list(log_dirs) if knows_directories else [],
+            cordoned_log_dirs=[] if knows_cordoned else None,
+        ),
+        BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=next_offset, fenced=UNFENCE),
+    ]
+    only_directory = log_dirs[0] if knows_directories and len(log_dirs) == 1 else None
+    for topic in image.topics_by_name.values():
+        for partition_id, partition in topic.partitions.items():
+            if node_id not in partition.replicas:
+                continue
+            change = PartitionChangeRecord(topic_id=topic.topic_id, partition_id=partition_id)
+            if _lead(change, partition, node_id, only_directory):
+                records.append(change)
+    return Plan(records, next_offset)
+
+
+def _lead(
+    change: PartitionChangeRecord, partition: PartitionImage, node_id: int, only_directory: Uuid | None
+) -> bool:
+    """Let `node_id` lead if it may: it is in sync, or nobody is and it is the only replica or an eligible one."""
+    if node_id not in partition.isr:
+        eligible = partition.eligible_leader_replicas or partition.last_known_elr
+        if partition.isr or (len(partition.replicas) > 1 and node_id not in eligible):
+            return False
+        change.isr = [node_id]
+    change.leader = node_id
+    if partition.eligible_leader_replicas:
+        change.eligible_leader_replicas = []
+    if partition.last_known_elr:
+        change.last_known_elr = []
+    if only_directory is not None and partition.directory_of(node_id) != only_directory:
+        change.directories = [
+            only_directory if replica == node_id else directory
+            for replica, directory in zip(partition.replicas, partition.directories, strict=True)
+        ]
+    return True
+
+
+def plan_broker_departure(image: MetadataImage, *, node_id: int) -> Plan[None]:
+    """Give up every leadership and fence the broker: the last records before an orderly stop."""
+    registration = image.brokers.get(node_id)
+    if registration is None or registration.fenced:
+        return Plan([], None)
+    epoch = registration.broker_epoch
+    records: list[MetadataRecord] = [
+        BrokerRegistrationChangeRecord(
+            broker_id=node_id, broker_epoch=epoch, in_controlled_shutdown=IN_CONTROLLED_SHUTDOWN
+        )
+    ]
+    for topic in image.topics_by_name.values():
+        for partition_id, partition in topic.partitions.items():
+            if partition.leader != node_id:
+                continue
+            change = PartitionChangeRecord(
+                topic_id=topic.topic_id, partition_id=partition_id, leader=NO_LEADER
+            )
+            if image.elr_enabled:
+                change.isr = [replica for replica in partition.isr if replica != node_id]
+                change.eligible_leader_replicas = [node_id]
+                change.last_known_elr = [node_id]
+            records.append(change)
+    records.append(BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=epoch, fenced=FENCE))
+    return Plan(records, None)
