@@ -4,7 +4,7 @@
     plan_alter_configs, plan_incremental_alter_configs, plan_producer_id_block,
     plan_broker_registration, plan_broker_departure
 
-Each gives a Plan: the records to commit and the response that is true once they are.
+Each gives a Plan: the records to commit and the results that are true once they are.
 """
 
 from ottla.metadata.controller.alter_configs import plan_alter_configs, plan_incremental_alter_configs

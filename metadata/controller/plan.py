@@ -18,10 +18,10 @@ MAX_RECORDS_PER_CHANGE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Plan(Generic[Response]):
-    """Records, which may be none, and the response that is true once they are committed."""
+    """Records, which may be none, and the results that are true once they are committed."""
 
     records: list[MetadataRecord]
-    response: Response
+    results: Response
 
 
 def check_size(records: list[MetadataRecord]) -> None:

@@ -4,7 +4,7 @@ both.
 Alone, Ottla is its own quorum: each start is a new epoch that it leads, written down in `quorum-state`
 before a LeaderChange record opens it in the log, as a Kafka controller does. A change goes through three
 steps, so that the middle one can run in a worker thread: `append` writes one atomic batch, `flush` makes it
-durable, `apply` folds it into the image. Nobody sees a change before it is durable. Whoever plans a change
+durable, `apply_appended` folds it into the image. Nobody sees a change before it is durable. Whoever plans a change
 plans it on the image as it is, so changes are made one after the other.
 """
 
@@ -276,7 +276,7 @@ class MetadataStore:
         """Write records at the end of the log; returns the offset of the last one.
 
         They are one atomic batch, unless they are more than any planned change has (MAX_RECORDS_PER_BATCH).
-        OSError when the disk refuses. Nothing else is true of them until `flush` and `apply`.
+        OSError when the disk refuses. Nothing else is true of them until `flush` and `apply_appended`.
         """
         for chunk in chunked(records, MAX_RECORDS_PER_BATCH):
             offset = self._log.end_offset
@@ -303,7 +303,7 @@ class MetadataStore:
         self._log.flush()
         self._flushed_offset = offset
 
-    def apply(self) -> MetadataDelta:
+    def apply_appended(self) -> MetadataDelta:
         """Fold everything durable into the image; the delta says what changed."""
         delta = MetadataDelta()
         while self._appended and self._appended[0][0] <= self._flushed_offset:
@@ -317,7 +317,7 @@ class MetadataStore:
         """Append, flush and apply in one go."""
         self.append(records, now_ms)
         self.flush()
-        return self.apply()
+        return self.apply_appended()
 
     # Snapshots ---------------------------------------------------------------------------------------------
 
