@@ -58,6 +58,10 @@ class BrokerConfig:
             values["broker.id"] = values["node.id"]
         return cls(dict(raw), values, frozenset(properties))
 
+    def with_properties(self, properties: Mapping[str, str]) -> "BrokerConfig":
+        """The same with more static properties, such as a node.id found in the data directory."""
+        return BrokerConfig.load({**self.raw, **properties})
+
     def with_dynamic(
         self, dynamic_default: Mapping[str, str], dynamic_broker: Mapping[str, str]
     ) -> "BrokerConfig":

@@ -7,16 +7,13 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final
 
-from ottla.config.broker import BROKER_CONFIGS
 from ottla.config.broker_config import BrokerConfig
 from ottla.config.client_metrics import check_client_metrics_configs
-from ottla.config.definition import ConfigDefinition, ConfigError, ConfigType, to_text
+from ottla.config.definition import ConfigError
 from ottla.config.group_configs import check_group_configs
 from ottla.config.topic_rules import validate_topic_configs
-from ottla.config.topics import TOPIC_CONFIGS
 from ottla.wire.errors import ErrorCode, KafkaError
 
-_TYPED: Final[Mapping[int, Mapping[str, ConfigDefinition]]] = {2: TOPIC_CONFIGS, 4: BROKER_CONFIGS}
 _NULL_NAMES: Final = {16: "client metrics", 32: "group"}
 
 
@@ -29,37 +26,6 @@ class ResourceType(IntEnum):
     BROKER_LOGGER = 8
     CLIENT_METRICS = 16
     GROUP = 32
-
-
-class Operation(IntEnum):
-    """What IncrementalAlterConfigs does to one config (KIP-339)."""
-
-    SET = 0
-    DELETE = 1
-    APPEND = 2
-    SUBTRACT = 3
-
-
-def is_list_config(resource_type: int, name: str) -> bool:
-    """Whether APPEND and SUBTRACT may be used; only the configs of topics and brokers have types there."""
-    definition = _TYPED.get(resource_type, {}).get(name)
-    return definition is not None and definition.type is ConfigType.LIST
-
-
-def default_list(resource_type: int, name: str) -> str:
-    """The text that APPEND and SUBTRACT begin with when nothing is stored: the table's default."""
-    return to_text(_TYPED[resource_type][name].default_value) or ""
-
-
-def change_list(current: str, operation: int, change: str) -> str:
-    """A list with elements appended (unless there) or subtracted."""
-    elements = [element for element in current.split(",") if element]
-    for element in change.split(","):
-        if operation == Operation.APPEND and element not in elements:
-            elements.append(element)
-        elif operation == Operation.SUBTRACT and element in elements:
-            elements.remove(element)
-    return ",".join(elements)
 
 
 def check_resource_configs(

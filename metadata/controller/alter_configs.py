@@ -13,10 +13,10 @@ from enum import IntEnum
 from typing import Protocol
 
 from ottla.config.broker import BROKER_CONFIGS
+from ottla.config.broker_change import BrokerLayers, check_broker_change
 from ottla.config.broker_config import BrokerConfig
 from ottla.config.definition import ConfigDefinition, ConfigError, ConfigType, to_text
-from ottla.config.dynamic import check_dynamic_configs
-from ottla.config.topic_rules import validate_topic_configs
+from ottla.config.resources import ResourceType, check_resource_configs
 from ottla.config.topics import TOPIC_CONFIGS
 from ottla.metadata.controller.plan import Plan, check_size
 from ottla.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
@@ -27,6 +27,12 @@ from ottla.wire.messages import alter_configs, incremental_alter_configs
 
 MAX_VALUE_LENGTH = 32767
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
+
+_STORED_TYPES = (ResourceType.TOPIC, ResourceType.BROKER, ResourceType.CLIENT_METRICS, ResourceType.GROUP)
+_TYPED_CONFIGS: Mapping[int, Mapping[str, ConfigDefinition]] = {
+    TOPIC_RESOURCE: TOPIC_CONFIGS,
+    BROKER_RESOURCE: BROKER_CONFIGS,
+}
 
 
 class ConfigOperation(IntEnum):
@@ -60,16 +66,17 @@ def plan_alter_configs(
     image: MetadataImage, request: alter_configs.AlterConfigsRequest, *, node_id: int, config: BrokerConfig
 ) -> Plan[alter_configs.AlterConfigsResponse]:
     """The plan for an AlterConfigs request."""
+    layers = _layers(image, node_id, config)
 
     def changes_of(resource: alter_configs.AlterConfigsResource) -> Changes:
         _refuse_nulls([entry.name for entry in resource.configs if entry.value is None])
         asked = {entry.name: entry.value or "" for entry in resource.configs}
         if resource.resource_type == BROKER_RESOURCE:
-            _check_broker_change(resource.resource_name, asked, node_id)
+            _check_broker_change(layers, resource.resource_name, asked, node_id)
         present = image.configs.get((resource.resource_type, resource.resource_name), {})
         return {**asked, **{name: None for name in present if name not in asked}}
 
-    records, errors = _plan_resources(image, request.resources, changes_of, config)
+    records, errors = _plan_resources(image, request.resources, changes_of, layers.effective)
     responses = [
         alter_configs.AlterConfigsResourceResponse(
             error_code=ErrorCode.NONE if error is None else error.code,
@@ -92,6 +99,7 @@ def plan_incremental_alter_configs(
     config: BrokerConfig,
 ) -> Plan[incremental_alter_configs.IncrementalAlterConfigsResponse]:
     """The plan for an IncrementalAlterConfigs request."""
+    layers = _layers(image, node_id, config)
 
     def changes_of(resource: incremental_alter_configs.AlterConfigsResource) -> Changes:
         _refuse_nulls(
@@ -108,10 +116,10 @@ def plan_incremental_alter_configs(
                 resource.resource_type, entry.name, entry.config_operation, entry.value, present
             )
         if resource.resource_type == BROKER_RESOURCE:
-            _check_broker_change(resource.resource_name, _merged(present, changes), node_id)
+            _check_broker_change(layers, resource.resource_name, _merged(present, changes), node_id)
         return changes
 
-    records, errors = _plan_resources(image, request.resources, changes_of, config)
+    records, errors = _plan_resources(image, request.resources, changes_of, layers.effective)
     responses = [
         incremental_alter_configs.AlterConfigsResourceResponse(
             error_code=ErrorCode.NONE if error is None else error.code,
@@ -144,7 +152,7 @@ def _plan_resources(
                 raise _invalid("Each resource must appear at most once.")
             if max(Counter(entry.name for entry in resource.configs).values(), default=0) > 1:
                 raise _invalid("Error due to duplicate config keys")
-            if resource.resource_type not in (TOPIC_RESOURCE, BROKER_RESOURCE):
+            if resource.resource_type not in _STORED_TYPES:
                 raise _invalid(f"Unknown resource type {resource.resource_type}")
             changes = changes_of(resource)
             _check_change(image, key, changes, config)
@@ -162,7 +170,11 @@ def _refuse_nulls(names: list[str]) -> None:
         raise _invalid(f"Null value not supported for : {', '.join(names)}")
 
 
-def _check_broker_change(name: str, configs: Mapping[str, str], node_id: int) -> None:
+def _layers(image: MetadataImage, node_id: int, config: BrokerConfig) -> BrokerLayers:
+    return BrokerLayers(config, image.broker_configs(None), image.broker_configs(node_id))
+
+
+def _check_broker_change(layers: BrokerLayers, name: str, configs: Mapping[str, str], node_id: int) -> None:
     if name:
         try:
             asked_id = int(name)
@@ -171,7 +183,7 @@ def _check_broker_change(name: str, configs: Mapping[str, str], node_id: int) ->
         if asked_id != node_id:
             raise _invalid(f"Unexpected broker id, expected {node_id}, but received {name}")
     try:
-        check_dynamic_configs(configs, per_broker=bool(name))
+        check_broker_change(layers, configs, per_broker=bool(name))
     except ConfigError as error:
         raise _invalid(str(error)) from None
 
@@ -197,9 +209,8 @@ def _operate(
 
 
 def _list_definition(resource_type: int, name: str, operation: ConfigOperation) -> ConfigDefinition:
-    table = TOPIC_CONFIGS if resource_type == TOPIC_RESOURCE else BROKER_CONFIGS
-    definition = table.get(name)
-    if resource_type == TOPIC_RESOURCE:
+    definition = _TYPED_CONFIGS.get(resource_type, {}).get(name)
+    if resource_type != BROKER_RESOURCE:
         if definition is None or definition.type is not ConfigType.LIST:
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,
@@ -225,16 +236,16 @@ def _check_change(image: MetadataImage, key: tuple[int, str], changes: Changes, 
                 "The configuration value cannot be added because it exceeds the maximum value size of "
                 f"{MAX_VALUE_LENGTH} bytes.",
             )
-    if resource_type != TOPIC_RESOURCE:
-        return
-    if not name:
-        raise _invalid("Default topic resources are not allowed.")
-    problem = topic_name_error(name)
-    if problem is not None:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
-    present = image.topic_configs(name)
-    validate_topic_configs(_merged(present, changes), config, present)
-    if name not in image.topics_by_name:
+    if resource_type == TOPIC_RESOURCE:
+        if not name:
+            raise _invalid("Default topic resources are not allowed.")
+        problem = topic_name_error(name)
+        if problem is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
+    present = image.configs.get(key, {})
+    merged = _merged(present, changes)
+    check_resource_configs(resource_type, merged, name=name, existing=present, broker=config)
+    if resource_type == TOPIC_RESOURCE and name not in image.topics_by_name:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
 
 
