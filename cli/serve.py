@@ -15,7 +15,7 @@ import trio
 from ottla.config.broker_config import BrokerConfig
 from ottla.config.definition import ConfigError
 from ottla.config.properties import parse_properties_file
-from ottla.log_store.directory import LogDirectoryError
+from ottla.log_store.directory import DirectoryInUse
 from ottla.metadata.errors import MetadataError
 from ottla.server.listener import BindError
 from ottla.server.server import Server
@@ -68,13 +68,13 @@ def serve(arguments: argparse.Namespace, started: float) -> int:
     try:
         config = BrokerConfig.load(read_settings(arguments))
         return trio.run(_run, Server(config), started)
-    except* (ConfigError, MetadataError, LogDirectoryError, BindError) as group:
+    except* (ConfigError, MetadataError, DirectoryInUse, BindError) as group:
         for error in _leaves(group):
             print(f"ottla: {error}", file=sys.stderr)
     return 1
 
 
-def _leaves(group: BaseExceptionGroup) -> list[BaseException]:  # type: ignore[type-arg]
+def _leaves(group: BaseExceptionGroup) -> list[BaseException]:
     found: list[BaseException] = []
     for error in group.exceptions:
         found.extend(_leaves(error) if isinstance(error, BaseExceptionGroup) else [error])

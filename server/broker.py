@@ -8,25 +8,40 @@ from __future__ import annotations
 
 import logging
 import random
+import socket
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Self, TypeVar
 
 import trio
 
 from ottla.config.broker_config import BrokerConfig
+from ottla.config.listeners import Endpoint
+from ottla.log_store.directory import LogDirectory
+from ottla.metadata.controller.broker_registration import (
+    broker_endpoints,
+    plan_broker_departure,
+    plan_broker_registration,
+)
 from ottla.metadata.controller.plan import Plan
 from ottla.metadata.image import MetadataImage
-from ottla.metadata.store import MetadataStore
+from ottla.metadata.store import MetadataSettings, MetadataStore
 from ottla.server.fetch_sessions import FetchSessionCache
 from ottla.server.limits import Limits
 from ottla.server.log_catalog import LogCatalog
+from ottla.server.maintenance import Maintenance
 from ottla.server.partition_table import PartitionTable
 from ottla.server.producer_ids import ProducerIds
 from ottla.server.registry import Registry, load_registry
+from ottla.server.topic_configs import TopicConfigs
+from ottla.wire.uuids import Uuid
 
 log = logging.getLogger("ottla.server")
-Result = TypeVar("Result")
+Results = TypeVar("Results")
+
+_FETCH_SESSION_EVICTION_MS = 120_000
 
 
 class Broker:
@@ -35,25 +50,54 @@ class Broker:
     def __init__(
         self, config: BrokerConfig, store: MetadataStore, logs: LogCatalog, rng: random.Random
     ) -> None:
-        self.config = config
+        self.static_config = config
         self.limits = Limits.from_config(config)
         self.registry: Registry = load_registry()
         self.store = store
         self.logs = logs
-        self.partitions: PartitionTable = logs.partitions
         self.fetch_sessions = FetchSessionCache(
             config.get_int("max.incremental.fetch.session.cache.slots"),
-            config.get_int("min.incremental.fetch.session.eviction.ms"),
+            _FETCH_SESSION_EVICTION_MS,
             lambda: rng.randrange(1, 2**31 - 1),
         )
         self.producer_ids = ProducerIds(self)
+        self.maintenance = Maintenance(self)
         self.stopping = False
         self._rng = rng
         self._deciding = trio.Lock()
 
+    @classmethod
+    async def open(cls, config: BrokerConfig, endpoints: Sequence[Endpoint], rng: random.Random) -> Self:
+        """Take the directories, replay the metadata, open the logs and register. Raises what forbids it."""
+        expiration_ms = config.get_int("producer.id.expiration.ms")
+        directories = _lock_directories(config.log_dirs(), expiration_ms)
+        try:
+            store = await trio.to_thread.run_sync(_open_store, config, rng)
+            by_id = {store.directory_ids[Path(each.path)]: each for each in directories}
+            logs = LogCatalog(by_id, TopicConfigs(config, store.node_id), store.node_id)
+            broker = cls(config, store, logs, rng)
+            await broker._register(endpoints)
+            await logs.open(store.image, broker.now_ms())
+        except BaseException:
+            for directory in directories:
+                directory.release()
+            raise
+        return broker
+
+    # Facts -------------------------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> BrokerConfig:
+        """The settings in force: dynamic ones over static ones."""
+        return self.logs.configs.broker
+
     @property
     def image(self) -> MetadataImage:
         return self.store.image
+
+    @property
+    def partitions(self) -> PartitionTable:
+        return self.logs.partitions
 
     @property
     def node_id(self) -> int:
@@ -63,20 +107,119 @@ class Broker:
     def cluster_id(self) -> str:
         return self.store.cluster_id
 
+    @property
+    def log_directories(self) -> list[str]:
+        """Where the data is."""
+        return [directory.path for directory in self.logs.directories]
+
+    @property
+    def broker_epoch(self) -> int:
+        """The epoch of this broker's registration."""
+        return self.image.brokers[self.node_id].broker_epoch
+
     def now_ms(self) -> int:
         """Wall-clock time, as records carry it."""
         return time.time_ns() // 1_000_000
 
-    def random_uuid(self) -> bytes:
+    def random_uuid(self) -> Uuid:
         return self._rng.randbytes(16)
 
-    async def decide(self, planner: Callable[[MetadataImage], Plan[Result]]) -> Result:
-        """Plan a metadata change on the current image and make it durable and visible; returns its results."""
+    # Changes -----------------------------------------------------------------------------------------------
+
+    async def decide(self, planner: Callable[[MetadataImage], Plan[Results]]) -> Results:
+        """Plan a metadata change on the current image, make it durable and visible, and return its results."""
         async with self._deciding:
             plan = planner(self.image)
             if plan.records:
-                self.store.append(plan.records, self.now_ms())
-                await trio.to_thread.run_sync(self.store.flush)
-                delta = self.store.apply_appended()
-                await self.logs.follow(delta)
+                # A client that hangs up must not leave a change half made.
+                with trio.CancelScope(shield=True):
+                    now_ms = self.now_ms()
+                    self.store.append(plan.records, now_ms)
+                    await trio.to_thread.run_sync(self.store.flush)
+                    delta = self.store.apply_appended()
+                    await self.logs.follow(self.image, delta, now_ms)
+                    if delta.deleted_topics:
+                        self.maintenance.purge_later()
             return plan.results
+
+    async def write_metadata_snapshot_if_due(self) -> None:
+        """Write the image beside its log when the log has grown enough."""
+        async with self._deciding:
+            if self.store.snapshot_due:
+                await trio.to_thread.run_sync(self.store.write_snapshot, self.now_ms())
+
+    # Life --------------------------------------------------------------------------------------------------
+
+    async def run_background(self) -> None:
+        """The chores, until cancelled."""
+        await self.maintenance.run()
+
+    def begin_stop(self) -> None:
+        """Let whoever waits be answered with what there is."""
+        self.stopping = True
+        for partition in self.partitions:
+            partition.wake()
+
+    async def close(self) -> None:
+        """Write everything down and mark the directories clean."""
+        await trio.to_thread.run_sync(self._close)
+
+    def _close(self) -> None:
+        self.logs.close(self.broker_epoch)
+        departure = plan_broker_departure(self.image, node_id=self.node_id)
+        if departure.records:
+            self.store.commit(departure.records, self.now_ms())
+        self.store.close(self.now_ms())
+
+    async def _register(self, endpoints: Sequence[Endpoint]) -> None:
+        """Become a new incarnation of this broker in the metadata, leading what it may."""
+        advertised = _advertised(self.static_config.advertised_listeners(), endpoints)
+        plan = plan_broker_registration(
+            self.image,
+            node_id=self.node_id,
+            next_offset=self.store.next_offset,
+            incarnation_id=self.random_uuid(),
+            end_points=broker_endpoints(advertised),
+            rack=self.static_config.rack(),
+            log_dirs=list(self.store.directory_ids.values()),
+        )
+        await trio.to_thread.run_sync(self.store.commit, plan.records, self.now_ms())
+
+
+def _lock_directories(paths: Sequence[str], expiration_ms: int) -> list[LogDirectory]:
+    locked: list[LogDirectory] = []
+    try:
+        for path in paths:
+            locked.append(LogDirectory(path, producer_id_expiration_ms=expiration_ms))
+    except BaseException:
+        for directory in locked:
+            directory.release()
+        raise
+    return locked
+
+
+def _open_store(config: BrokerConfig, rng: random.Random) -> MetadataStore:
+    return MetadataStore.open(
+        [Path(path).absolute() for path in config.log_dirs()],
+        now_ms=time.time_ns() // 1_000_000,
+        new_uuid=lambda: rng.randbytes(16),
+        node_id=config.node_id(),
+        metadata_directory=Path(config.metadata_log_dir()).absolute(),
+        settings=MetadataSettings(
+            max_bytes_between_snapshots=config.get_int("metadata.log.max.record.bytes.between.snapshots"),
+            segment_bytes=config.get_int("metadata.log.segment.bytes"),
+        ),
+    )
+
+
+def _advertised(wanted: Sequence[Endpoint], bound: Sequence[Endpoint]) -> list[Endpoint]:
+    """What clients are told: a port of 0 becomes the bound one, and every interface becomes this host's name."""
+    ports = {endpoint.name: endpoint.port for endpoint in bound}
+    return [
+        replace(
+            endpoint,
+            host=endpoint.host or socket.getfqdn(),
+            port=endpoint.port or ports.get(endpoint.name, 0),
+        )
+        for endpoint in wanted
+    ]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ottla.log_store.log import AppendResult, Log
+from ottla.log_store.appends import AppendResult
+from ottla.log_store.log import Log
 from ottla.wire.errors import ErrorCode, KafkaError
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from ottla.metadata.controller.plan import Plan
-from ottla.metadata.controller.producer_ids import plan_producer_id_block
+from ottla.metadata.controller.producer_ids import ProducerIdBlock, plan_producer_id_block
 from ottla.metadata.image import MetadataImage
 
 if TYPE_CHECKING:
@@ -30,9 +30,10 @@ class ProducerIds:
         async with self._refilling:
             producer_id = next(self._block, None)
             while producer_id is None:
-                self._block = iter(await self._broker.decide(self._plan_block))
+                block = await self._broker.decide(self._plan_block)
+                self._block = iter(range(block.first_producer_id, block.last_producer_id + 1))
                 producer_id = next(self._block, None)
             return producer_id
 
-    def _plan_block(self, image: MetadataImage) -> Plan[range]:
-        return plan_producer_id_block(image, self._broker.node_id, self._broker.broker_epoch)
+    def _plan_block(self, image: MetadataImage) -> Plan[ProducerIdBlock]:
+        return plan_producer_id_block(image, node_id=self._broker.node_id)

@@ -13,7 +13,11 @@ from typing import Any, TypeVar
 
 from ottla.server.context import RequestContext
 from ottla.wire.api_keys import ApiKey
-from ottla.wire.schema import decoder, encoder
+from ottla.wire.schema import decode_bounded, encoder
+
+# The arrays of one request, nested ones included, have no more elements than this: a fetch of 200,000 partitions
+# passes, a frame full of empty strings does not.
+MAX_REQUEST_ELEMENTS = 250_000
 
 # A handler answers with a response message, with None where the protocol has no answer (acks=0), or with a
 # coroutine of either when it has to wait.
@@ -35,7 +39,7 @@ class Registration:
 
     def decode(self, version: int, frame: memoryview, position: int) -> Any:
         """The request body that starts at `position` of the frame."""
-        return decoder(self.request_type, version)(frame, position)[0]
+        return decode_bounded(self.request_type, version, frame, position, MAX_REQUEST_ELEMENTS)
 
     def encode(self, version: int, response: Any, chunks: list[Any]) -> None:
         """Append the encoded response to `chunks`."""

@@ -52,13 +52,13 @@ class Server:
         self._stop_requested.set()
 
     async def run(self, on_ready: Callable[[], None]) -> None:
-        """Serve until asked to stop; `on_ready` is called once clients can connect. Raises what keeps it from starting."""
+        """Serve until asked to stop, and call `on_ready` once clients can connect."""
         sockets = [(endpoint, bind(endpoint)) for endpoint in self._config.listeners()]
         try:
             bound = [_with_port(endpoint, sock) for endpoint, sock in sockets]
-            self.broker = await Broker.open(self._config, bound, random.SystemRandom())
+            self.endpoints = [endpoint for endpoint, _ in bound]
+            self.broker = await Broker.open(self._config, self.endpoints, random.SystemRandom())
             try:
-                self.endpoints = [endpoint for endpoint, _ in bound]
                 self._listeners = [
                     Listener(endpoint, sock, self._limits, self._counts, self._connect)
                     for endpoint, sock in bound

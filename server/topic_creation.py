@@ -55,5 +55,6 @@ async def create_missing_topics(broker: Broker, names: Iterable[str]) -> None:
     for result in response.topics:
         # Somebody else may have been quicker, which is as good.
         if result.error_code not in (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS):
-            code = ErrorCode(result.error_code).name
-            log.warning("topic not created name=%s error=%s: %s", result.name, code, result.error_message)
+            log.warning(
+                "topic not created name=%s error=%d: %s", result.name, result.error_code, result.error_message
+            )

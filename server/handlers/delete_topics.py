@@ -13,7 +13,7 @@ from ottla.server.context import RequestContext
 from ottla.server.registry import serves
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.delete_topics import DeletableTopicResult, DeleteTopicsRequest, DeleteTopicsResponse
-from ottla.wire.uuids import ZERO_UUID
+from ottla.wire.uuids import ZERO_UUID, Uuid
 
 
 @serves(DeleteTopicsRequest)
@@ -29,7 +29,7 @@ async def handle_delete_topics(context: RequestContext, request: DeleteTopicsReq
             )
         )
     except KafkaError as error:
-        named = [(name, ZERO_UUID) for name in request.topic_names]
+        named: list[tuple[str | None, Uuid]] = [(name, ZERO_UUID) for name in request.topic_names]
         named += [(topic.name, topic.topic_id) for topic in request.topics]
         return DeleteTopicsResponse(
             responses=[

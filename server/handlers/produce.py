@@ -12,7 +12,7 @@ import logging
 
 import trio
 
-from ottla.log_store.log import AppendResult
+from ottla.log_store.appends import AppendResult
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import CloseConnection
 from ottla.server.internal_topics import is_internal_topic
