@@ -47,6 +47,8 @@ def effective_topic_configs(
     entries = []
     for name in sorted(TOPIC_CONFIGS):
         definition = TOPIC_CONFIGS[name]
+        if definition.internal and name not in topic:
+            continue
         if name in topic:
             entry = EffectiveConfig(name, topic[name], DYNAMIC_TOPIC_CONFIG, definition.is_sensitive)
         else:
