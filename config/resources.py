@@ -28,6 +28,15 @@ class ResourceType(IntEnum):
     GROUP = 32
 
 
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does to one config (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
 def check_resource_configs(
     resource_type: int,
     configs: Mapping[str, str | None],

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
-from ottla.metadata.controller.alter_configs import ConfigOperation
+from ottla.config.resources import Operation
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.incremental_alter_configs import AlterableConfig
 
@@ -53,30 +53,30 @@ def change_logger_levels(changes: Sequence[AlterableConfig], *, validate_only: b
         return
     for change in changes:
         level = (
-            _LEVELS[str(change.value)] if change.config_operation == ConfigOperation.SET else logging.NOTSET
+            _LEVELS[str(change.value)] if change.config_operation == Operation.SET else logging.NOTSET
         )
         loggers[change.name].setLevel(level)
 
 
 def _check(change: AlterableConfig, loggers: dict[str, logging.Logger]) -> None:
     operation = change.config_operation
-    if operation == ConfigOperation.SET:
+    if operation == Operation.SET:
         if change.value not in _LEVELS:
             raise KafkaError(
                 ErrorCode.INVALID_CONFIG,
                 f"Cannot set the log level of {change.name} to {change.value} as it is not a supported log "
                 f"level. Valid log levels are {', '.join(_LEVELS)}",
             )
-    elif operation not in list(ConfigOperation):
+    elif operation not in list(Operation):
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown operations type {operation}")
-    elif operation != ConfigOperation.DELETE:
+    elif operation != Operation.DELETE:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"{ConfigOperation(operation).name} operation is not allowed for the BROKER_LOGGER resource",
+            f"{Operation(operation).name} operation is not allowed for the BROKER_LOGGER resource",
         )
     if change.name not in loggers:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"Logger {change.name} does not exist!")
-    if operation == ConfigOperation.DELETE and change.name == ROOT:
+    if operation == Operation.DELETE and change.name == ROOT:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, "Removing the log level of the root logger is not allowed"
         )
