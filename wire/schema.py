@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ottla.wire.chunks import Chunk, FileSlice, join_chunks
-from ottla.wire.compile_decode import compile_decoder
+from ottla.wire.compile_decode import UNLIMITED, compile_decoder, elements
 from ottla.wire.compile_encode import compile_encoder
 from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage
 from ottla.wire.fields import (
@@ -63,6 +63,7 @@ __all__ = [
     "VersionRange",
     "array",
     "decode",
+    "decode_bounded",
     "decoder",
     "encode",
     "encode_chunks",
@@ -114,6 +115,15 @@ def decode(cls: type[T], version: int, buf: bytes | bytearray | memoryview) -> T
     if end != len(view):
         raise MalformedMessage(f"{len(view) - end} bytes behind the end of {cls.__name__}")
     return decoded
+
+
+def decode_bounded(cls: type[T], version: int, buf: memoryview, pos: int, max_elements: int) -> T:
+    """The message at `pos`, of a stranger: MalformedMessage when its arrays have more elements in all."""
+    elements.left = max_elements
+    try:
+        return decoder(cls, version)(buf, pos)[0]
+    finally:
+        elements.left = UNLIMITED
 
 
 def encode_chunks(obj: object, version: int) -> list[Chunk]:
