@@ -11,6 +11,7 @@ from kafka import KafkaAdminClient
 from compat_tests.broker_process import BrokerProcess
 from compat_tests.kafka.real import RealKafka
 from compat_tests.ottla_process import OttlaProcess
+from compat_tests.raw_client import RawClient
 
 BROKERS: dict[str, type[BrokerProcess]] = {"ottla": OttlaProcess, "kafka": RealKafka}
 
@@ -56,3 +57,10 @@ def new_topic(topic_name: str, admin: KafkaAdminClient) -> NewTopic:
         return topic_name
 
     return create
+
+
+@pytest.fixture
+def raw(bootstrap: str) -> Iterator[RawClient]:
+    """A connection that sends single requests in any version."""
+    with RawClient.to(bootstrap) as client:
+        yield client
