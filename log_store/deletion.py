@@ -69,7 +69,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     log.segments = log.segments[:keep]
     log.remove_segments(removed)
     active = log.segments[-1]
-    active.truncate_to(offset)
+    offset = active.truncate_to(offset)
     log.configure(active)
     log.log_end_offset = offset
     log.recovery_point = min(log.recovery_point, offset)

@@ -1,6 +1,6 @@
 """`<offset>.snapshot`: what is known of every producer just before an offset (KIP-98).
 
-    int16 version = 1,  uint32 crc (CRC-32C of all that follows),  int32 count,  then for each producer, 48 bytes:
+    int16 version = 1,  uint32 crc (CRC-32C of all that follows),  int32 count,  then for each producer, 46 bytes:
     int64 producer_id       int16 producer_epoch        int32 last_sequence      int64 last_offset
     int32 offset_delta      int64 timestamp             int32 coordinator_epoch  int64 current_txn_first_offset
 

@@ -45,6 +45,7 @@ _RECENT_BATCHES = 1024
 
 _OFFSETS = struct.Struct(">qi11xi")  # base_offset, batch_length, last_offset_delta
 _unpack_offsets = _OFFSETS.unpack_from
+_unpack_base_offset = struct.Struct(">q").unpack
 
 
 class BatchPosition(NamedTuple):
@@ -272,9 +273,13 @@ class Segment:
         self._recent_last = []
         self._recent_positions = []
 
-    def truncate_to(self, offset: int) -> None:
-        """Remove the batches that hold `offset` or anything beyond it."""
+    def truncate_to(self, offset: int) -> int:
+        """Remove the batches that hold `offset` or anything beyond it; returns where the segment now ends,
+        which is before `offset` if that lies inside a batch."""
         found = self.find(offset)
+        if found is not None:
+            [base_offset] = _unpack_base_offset(self.file.read(found.position, 8))
+            offset = min(offset, base_offset)
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.txn_index.truncate_to(offset)
@@ -292,6 +297,7 @@ class Segment:
             if view.max_timestamp > greatest.timestamp:
                 greatest = TimeEntry(view.max_timestamp, view.last_offset)
         self._greatest = greatest
+        return offset
 
     def reset_indexes(self) -> None:
         """Before recovery: all indexes empty."""

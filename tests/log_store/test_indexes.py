@@ -1,0 +1,183 @@
+"""The sparse indexes: lookups against a plain list, sizes on disk, truncation, reopening."""
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ottla.log_store.files import OS_FILE_SYSTEM
+from ottla.log_store.index_file import CorruptIndex
+from ottla.log_store.offset_index import OffsetIndex
+from ottla.log_store.time_index import TimeEntry, TimeIndex
+from ottla.log_store.txn_index import AbortedTxn, TxnIndex
+
+BASE = 1000
+
+ascending = st.lists(st.integers(0, 500), unique=True, max_size=60).map(sorted)
+
+
+def offset_index(path: Path, max_bytes: int = 4096, length: int = 0) -> OffsetIndex:
+    return OffsetIndex(OS_FILE_SYSTEM, str(path), BASE, max_bytes, length)
+
+
+def time_index(path: Path, max_bytes: int = 4096, length: int = 0) -> TimeIndex:
+    return TimeIndex(OS_FILE_SYSTEM, str(path), BASE, max_bytes, length)
+
+
+@given(offsets=ascending, asked=st.integers(0, 520))
+def test_offset_lookup(tmp_path_factory: pytest.TempPathFactory, offsets: list[int], asked: int) -> None:
+    """A lookup finds the last entry at or below the offset, or the beginning of the segment."""
+    index = offset_index(tmp_path_factory.mktemp("index") / "i.index")
+    entries = [(BASE + offset, offset * 100) for offset in offsets]
+    for entry in entries:
+        index.append(*entry)
+    expected = max((e for e in entries if e[0] <= BASE + asked), default=(BASE, 0))
+    assert index.lookup(BASE + asked) == expected
+    assert [index.entry(slot) for slot in range(index.entries)] == entries
+    index.release()
+
+
+@given(offsets=ascending, cut=st.integers(0, 520))
+def test_offset_truncation(tmp_path_factory: pytest.TempPathFactory, offsets: list[int], cut: int) -> None:
+    """Truncation drops the entries at and after an offset, and appends go on from there."""
+    index = offset_index(tmp_path_factory.mktemp("index") / "i.index")
+    for offset in offsets:
+        index.append(BASE + offset, offset)
+    index.truncate_to(BASE + cut)
+    kept = [offset for offset in offsets if offset < cut]
+    assert index.entries == len(kept)
+    assert index.last_entry == ((BASE + kept[-1], kept[-1]) if kept else (BASE, 0))
+    index.append(BASE + 600, 7)
+    assert index.lookup(BASE + 700) == (BASE + 600, 7)
+    index.release()
+
+
+@given(offsets=ascending, asked=st.integers(-5, 520))
+def test_upper_bound(tmp_path_factory: pytest.TempPathFactory, offsets: list[int], asked: int) -> None:
+    """The upper bound is the first entry at or after a file position."""
+    index = offset_index(tmp_path_factory.mktemp("index") / "i.index")
+    for offset in offsets:
+        index.append(BASE + offset, offset)
+    expected = min((BASE + offset for offset in offsets if offset >= asked), default=None)
+    assert index.upper_bound_offset(asked) == expected
+    index.release()
+
+
+def test_preallocated_then_trimmed(tmp_path: Path) -> None:
+    """The file has its full length, without blocks, while written, and only its entries after."""
+    path = tmp_path / "i.index"
+    index = offset_index(path, max_bytes=10 * 1024 * 1024 + 3)
+    index.preallocate()
+    assert path.stat().st_size == 10 * 1024 * 1024
+    assert path.stat().st_blocks * 512 < 1024 * 1024
+    index.append(BASE + 5, 77)
+    index.append(BASE + 9, 99)
+    assert path.stat().st_size == 10 * 1024 * 1024
+    index.close()
+    assert path.read_bytes() == struct.pack(">iiii", 5, 77, 9, 99)
+    again = offset_index(path, length=path.stat().st_size)
+    assert again.lookup(BASE + 8) == (BASE + 5, 77)
+    again.append(BASE + 11, 111)
+    assert again.lookup(BASE + 11) == (BASE + 11, 111)
+    assert again.lookup(BASE + 10) == (BASE + 9, 99)
+    again.release()
+
+
+def test_full(tmp_path: Path) -> None:
+    """An index says when it is full; the time index keeps its last slot for the roll."""
+    offsets = offset_index(tmp_path / "i.index", max_bytes=24)
+    times = time_index(tmp_path / "i.timeindex", max_bytes=36)
+    for step in range(1, 3):
+        assert not offsets.is_full
+        assert not times.is_full
+        offsets.append(BASE + step, step)
+        times.maybe_append(step, BASE + step)
+    assert not offsets.is_full
+    assert times.is_full
+    offsets.append(BASE + 3, 3)
+    assert offsets.is_full
+    offsets.release()
+    times.release()
+
+
+def test_offsets_must_ascend(tmp_path: Path) -> None:
+    """An entry that does not follow the last one, or is out of reach, is refused."""
+    index = offset_index(tmp_path / "i.index")
+    index.append(BASE + 5, 1)
+    with pytest.raises(ValueError, match="follow"):
+        index.append(BASE + 5, 2)
+    with pytest.raises(ValueError, match="reach"):
+        index.append(BASE + (1 << 31), 2)
+    index.release()
+
+
+@given(
+    entries=st.lists(st.tuples(st.integers(0, 300), st.integers(0, 300)), max_size=40),
+    asked=st.integers(-3, 320),
+)
+def test_time_lookup(
+    tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[int, int]], asked: int
+) -> None:
+    """Only growing timestamps are added; a lookup finds the last entry at or below the timestamp."""
+    index = time_index(tmp_path_factory.mktemp("index") / "i.timeindex")
+    kept: list[TimeEntry] = []
+    for offset, (timestamp, _) in enumerate(entries):
+        index.maybe_append(timestamp, BASE + offset)
+        if timestamp > (kept[-1].timestamp if kept else -1):
+            kept.append(TimeEntry(timestamp, BASE + offset))
+    assert [index.entry(slot) for slot in range(index.entries)] == kept
+    expected = max((e for e in kept if e.timestamp <= asked), default=TimeEntry(-1, BASE))
+    assert index.lookup(asked) == expected
+    index.release()
+
+
+def test_time_index_bytes(tmp_path: Path) -> None:
+    """The entries are timestamp and relative offset, and truncation goes by the offset."""
+    path = tmp_path / "i.timeindex"
+    index = time_index(path)
+    for step in range(1, 5):
+        index.maybe_append(step * 1000, BASE + step * 10)
+    index.truncate_to(BASE + 30)
+    index.close()
+    assert path.read_bytes() == struct.pack(">qiqi", 1000, 10, 2000, 20)
+
+
+def test_corrupt_indexes(tmp_path: Path) -> None:
+    """Lengths and contents that no index has are noticed."""
+    path = tmp_path / "i.index"
+    path.write_bytes(bytes(9))
+    with pytest.raises(CorruptIndex):
+        offset_index(path, length=9).check()
+    with pytest.raises(CorruptIndex):
+        time_index(path, length=9).check()
+    path.write_bytes(struct.pack(">ii", -5, 0))
+    with pytest.raises(CorruptIndex):
+        offset_index(path, length=8).check()
+
+
+def test_txn_index(tmp_path: Path) -> None:
+    """Aborted transactions are found by range, survive reopening and are cut by offset."""
+    path = tmp_path / "i.txnindex"
+    index = TxnIndex(OS_FILE_SYSTEM, str(path), 0, exists=False)
+    assert not os.path.exists(path)
+    first = AbortedTxn(1, 0, 10, 5)
+    second = AbortedTxn(2, 5, 20, 21)
+    third = AbortedTxn(1, 22, 30, 31)
+    for txn in (first, second, third):
+        index.append(txn)
+    assert path.read_bytes()[:34] == struct.pack(">hqqqq", 0, 1, 0, 10, 5)
+    with pytest.raises(ValueError, match="follow"):
+        index.append(AbortedTxn(3, 1, 30, 31))
+    again = TxnIndex(OS_FILE_SYSTEM, str(path), 0, exists=True)
+    assert again.collect(0, 100) == ([first, second, third], False)
+    assert again.collect(11, 20) == ([second], True)
+    assert again.collect(15, 25) == ([second, third], True)
+    again.truncate_to(20)
+    assert TxnIndex(OS_FILE_SYSTEM, str(path), 0, exists=True).entries == [first]
+    with pytest.raises(CorruptIndex):
+        TxnIndex(OS_FILE_SYSTEM, str(path), 11, exists=True).check()
+    again.reset()
+    assert path.stat().st_size == 0

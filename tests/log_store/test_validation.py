@@ -1,0 +1,187 @@
+"""What is refused before it is written, with the code Kafka gives, and what is changed in place."""
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import crc32c
+import pytest
+
+from ottla.log_store.validation import InvalidRecords
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.records.compression import Codec
+from ottla.wire.records.header import LOG_APPEND_TIME, BatchView
+from ottla.wire.records.records import iter_records
+from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, values_from, views
+
+Damage = Callable[[bytearray], bytes | bytearray]
+
+
+def sealed(data: bytearray) -> bytearray:
+    """With a CRC that is right again."""
+    struct.pack_into(">I", data, 17, crc32c.crc32c(memoryview(data)[21:]))
+    return data
+
+
+def put(format: str, position: int, value: int) -> Damage:
+    def change(data: bytearray) -> bytearray:
+        struct.pack_into(format, data, position, value)
+        return sealed(data)
+
+    return change
+
+
+def flip(data: bytearray) -> bytearray:
+    data[-1] ^= 1
+    return data
+
+
+REFUSED: dict[str, tuple[Damage, ErrorCode]] = {
+    "nothing": (lambda data: b"", ErrorCode.INVALID_RECORD),
+    "cut off": (lambda data: data[:-1], ErrorCode.INVALID_RECORD),
+    "header cut off": (lambda data: data[:40], ErrorCode.INVALID_RECORD),
+    "two batches": (lambda data: data + data, ErrorCode.INVALID_RECORD),
+    "length too small": (put(">i", 8, 13), ErrorCode.CORRUPT_MESSAGE),
+    "length below a header": (put(">i", 8, 48), ErrorCode.CORRUPT_MESSAGE),
+    "negative length": (put(">i", 8, -1), ErrorCode.CORRUPT_MESSAGE),
+    "magic 1": (put(">b", 16, 1), ErrorCode.INVALID_RECORD),
+    "magic 3": (put(">b", 16, 3), ErrorCode.CORRUPT_MESSAGE),
+    "base offset": (put(">q", 0, 1), ErrorCode.INVALID_RECORD),
+    "flipped bit": (flip, ErrorCode.CORRUPT_MESSAGE),
+    "wrong crc": (lambda data: data[:17] + b"\0\0\0\0" + data[21:], ErrorCode.CORRUPT_MESSAGE),
+    "negative last offset": (put(">i", 23, -1), ErrorCode.INVALID_RECORD),
+    "more records than offsets": (put(">i", 57, 4), ErrorCode.INVALID_RECORD),
+    "fewer records than offsets": (put(">i", 57, 2), ErrorCode.INVALID_RECORD),
+    "no record": (put(">i", 57, 0), ErrorCode.INVALID_RECORD),
+    "control": (put(">h", 21, 0x20), ErrorCode.INVALID_RECORD),
+    "producer without sequence": (put(">q", 43, 5), ErrorCode.INVALID_RECORD),
+    "unknown codec": (put(">h", 21, 5), ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+    "from the future": (put(">q", 35, NOW_MS + 3_600_001), ErrorCode.INVALID_TIMESTAMP),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(tmp_path: Path, name: str) -> None:
+    """A bad batch gets its code, and nothing of it is in the log."""
+    damage, code = REFUSED[name]
+    log = new_log(tmp_path)
+    append(log, batch(b"before"))
+    future = NOW_MS + 3_600_001 if name == "from the future" else NOW_MS
+    data = damage(bytearray(batch(b"a", b"b", b"c", timestamps=[NOW_MS, NOW_MS, future])))
+    size = log.size_bytes
+    with pytest.raises(KafkaError) as refused:
+        log.append(memoryview(bytearray(data)), leader_epoch=0, now_ms=NOW_MS)
+    assert refused.value.code == code
+    assert (log.size_bytes, log.log_end_offset) == (size, 1)
+    append(log, batch(b"after"))
+    assert values_from(log, 0) == [(0, b"before"), (1, b"after")]
+
+
+def test_header_that_counts_wrong(tmp_path: Path) -> None:
+    """A count and offsets that agree with each other but not with the records are found by the walk."""
+    log = new_log(tmp_path)
+    for count in (2, 4):
+        data = bytearray(batch(b"a", b"b", b"c"))
+        struct.pack_into(">i", data, 23, count - 1)
+        with pytest.raises(KafkaError) as refused:
+            log.append(memoryview(put(">i", 57, count)(data)), leader_epoch=0, now_ms=NOW_MS)
+        assert refused.value.code == ErrorCode.INVALID_RECORD
+
+
+def test_trailing_bytes_are_left_out(tmp_path: Path) -> None:
+    """A piece of a batch behind a whole one is not written."""
+    log = new_log(tmp_path)
+    data = bytearray(batch(b"a"))
+    append(log, memoryview(data + data[:20]))
+    assert log.size_bytes == len(data)
+    assert values_from(log, 0) == [(0, b"a")]
+
+
+def test_sizes(tmp_path: Path) -> None:
+    """A batch of max.message.bytes fits, one more byte does not; nor does one larger than a segment."""
+    whole = batch(b"x" * 500)
+    log = new_log(tmp_path, max_message_bytes=len(whole))
+    append(log, batch(b"x" * 500))
+    with pytest.raises(KafkaError) as refused:
+        append(log, batch(b"x" * 501))
+    assert refused.value.code == ErrorCode.MESSAGE_TOO_LARGE
+    small = new_log(tmp_path, "small-0", internal_segment_bytes=len(whole) - 1)
+    with pytest.raises(KafkaError) as refused:
+        append(small, batch(b"x" * 500))
+    assert refused.value.code == ErrorCode.RECORD_LIST_TOO_LARGE
+
+
+def test_which_records_are_out_of_time(tmp_path: Path) -> None:
+    """The errors name the records by their place in the batch."""
+    log = new_log(tmp_path, message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=10)
+    times = [NOW_MS, NOW_MS - 1001, NOW_MS - 1000, NOW_MS + 11, NOW_MS + 10, -1]
+    with pytest.raises(InvalidRecords) as refused:
+        append(log, batch(*[b"v"] * 6, timestamps=times))
+    assert refused.value.code == ErrorCode.INVALID_TIMESTAMP
+    assert [error.batch_index for error in refused.value.record_errors] == [1, 3]
+    append(log, batch(b"v", b"v", timestamps=[NOW_MS - 1000, NOW_MS + 10]))
+
+
+def test_log_append_time(tmp_path: Path) -> None:
+    """The broker's clock is put into the batch, and its CRC is right."""
+    log = new_log(tmp_path, message_timestamp_type="LogAppendTime")
+    result = log.append(batch(b"a", b"b", timestamps=[1, 2]), leader_epoch=3, now_ms=NOW_MS)
+    assert result.log_append_time_ms == NOW_MS
+    [view] = views(log.read(0, 1000, upto=2, at_least_one=True))
+    assert view.crc_matches()
+    assert view.timestamp_type == LOG_APPEND_TIME
+    assert view.partition_leader_epoch == 3
+    assert [record.timestamp for record in iter_records(view)] == [NOW_MS, NOW_MS]
+    with pytest.raises(InvalidRecords) as refused:
+        append(log, batch(b"a", timestamp_type=LOG_APPEND_TIME, append_time_ms=NOW_MS))
+    assert refused.value.code == ErrorCode.INVALID_TIMESTAMP
+
+
+def test_create_time_topic_clears_the_type(tmp_path: Path) -> None:
+    """A batch that calls itself LogAppendTime becomes CreateTime on such a topic."""
+    log = new_log(tmp_path)
+    result = log.append(
+        batch(b"a", timestamp_type=LOG_APPEND_TIME, append_time_ms=NOW_MS), leader_epoch=0, now_ms=NOW_MS
+    )
+    assert result.log_append_time_ms == -1
+    [view] = views(log.read(0, 1000, upto=1, at_least_one=True))
+    assert view.crc_matches()
+    assert view.timestamp_type == 0
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+def test_compacted_topic_needs_keys(tmp_path: Path, codec: Codec) -> None:
+    """Records without a key are named, whatever the codec."""
+    log = new_log(tmp_path, cleanup_policy=frozenset({"compact"}))
+    with pytest.raises(InvalidRecords) as refused:
+        append(log, batch(b"a", b"b", b"c", keys=[b"k", None, b""], codec=codec))
+    assert refused.value.code == ErrorCode.INVALID_RECORD
+    assert [error.batch_index for error in refused.value.record_errors] == [1]
+    append(log, batch(b"a", keys=[b"k"], codec=codec))
+
+
+@pytest.mark.parametrize("source", list(Codec))
+@pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd", "producer"])
+def test_compression_type(tmp_path: Path, source: Codec, target: str) -> None:
+    """A batch is stored with the codec that compression.type names, the producer's if none."""
+    log = new_log(tmp_path, compression_type=target)
+    append(log, producer_batch(3, sequence=0, codec=source))
+    [view] = views(log.read(0, 1000, upto=3, at_least_one=True))
+    expected = {"uncompressed": Codec.NONE, "producer": source}.get(target)
+    assert view.codec == (Codec[target.upper()] if expected is None else expected)
+    assert view.crc_matches()
+    assert [record.value for record in iter_records(view)] == [b"0", b"1", b"2"]
+    assert (view.producer_id, view.base_sequence, view.records_count) == (7, 0, 3)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_read_only_buffers(tmp_path: Path, kind: Callable[[Any], Any]) -> None:
+    """Offsets are patched into the caller's buffer, or into a copy if that cannot be written."""
+    log = new_log(tmp_path)
+    append(log, batch(b"first"))
+    data = kind(batch(b"a"))
+    append(log, memoryview(data), epoch=4)
+    assert BatchView(memoryview(data)).base_offset == (0 if kind is bytes else 1)
+    [_, view] = views(log.read(0, 1000, upto=2, at_least_one=True))
+    assert (view.base_offset, view.partition_leader_epoch) == (1, 4)
