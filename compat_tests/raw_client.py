@@ -49,13 +49,17 @@ class RawClient:
 
     def send(self, request: Any, version: int, client_id: str | None = CLIENT_ID) -> Any:
         """Send a request message in a version and return the response message."""
-        self._correlation_id += 1
-        header = RequestHeader(request.API_KEY, version, self._correlation_id, client_id)
-        self.send_frame(encode_request_header(header) + encode(request, version))
+        self.send_without_answer(request, version, client_id)
         frame = memoryview(self.receive_frame())
         correlation_id, position = decode_response_header(request.API_KEY, version, frame)
         assert correlation_id == self._correlation_id, "an answer to another request"
         return decode(response_type(type(request)), version, frame[position:])
+
+    def send_without_answer(self, request: Any, version: int, client_id: str | None = CLIENT_ID) -> None:
+        """Send a request and leave its answer, if it has one, on the connection."""
+        self._correlation_id += 1
+        header = RequestHeader(request.API_KEY, version, self._correlation_id, client_id)
+        self.send_frame(encode_request_header(header) + encode(request, version))
 
     def send_frame(self, body: bytes) -> None:
         """Send bytes with their length in front."""

@@ -8,6 +8,7 @@ from ottla.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 from ottla.wire.messages.produce import (
@@ -19,6 +20,7 @@ from ottla.wire.messages.produce import (
 from ottla.wire.records import Record, build_batch
 
 PRODUCE_VERSION = 9
+FETCH_VERSION = 11
 CREATE_VERSION = 7
 METADATA_VERSION = 12
 LIST_OFFSETS_VERSION = 7
@@ -78,3 +80,15 @@ def produce(
     assert isinstance(response, PartitionProduceResponse)
     assert response.error_code == ErrorCode.NONE, response.error_message
     return response
+
+
+def fetch_records(raw: RawClient, topic: str, offset: int = 0, partition: int = 0) -> bytes:
+    """The bytes that a plain Fetch returns from an offset on."""
+    wanted = FetchPartition(partition=partition, fetch_offset=offset, partition_max_bytes=1 << 20)
+    request = FetchRequest(
+        max_wait_ms=500, min_bytes=1, max_bytes=1 << 20, topics=[FetchTopic(topic=topic, partitions=[wanted])]
+    )
+    (answered,) = raw.send(request, FETCH_VERSION).responses
+    (response,) = answered.partitions
+    assert response.error_code == ErrorCode.NONE
+    return bytes(response.records)
