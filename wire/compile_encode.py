@@ -13,10 +13,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 from ottla.wire.chunks import Chunk, FileSlice
-from ottla.wire.compile_decode import MAX_STRING_BYTES, fixed_format
+from ottla.wire.compile_decode import fixed_format
+from ottla.wire.decode_steps import MAX_FEW_ELEMENTS, MAX_STRING_BYTES
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.fields import RECORDS, STRING, FieldSpec, specs_of
 from ottla.wire.primitives import ONE_BYTE, unsigned_varint
@@ -108,8 +110,11 @@ def _absence_check(cls: type, specs: list[FieldSpec], version: int) -> Step | No
     if not missing:
         return None
     expected = [(spec.name, spec.fresh_default()) for spec in missing]
+    get, defaults = _flat_defaults(missing)
 
     def check(obj: Any, _: list[Any]) -> None:
+        if get(obj) == defaults:
+            return
         for name, default in expected:
             value = getattr(obj, name)
             if value != default:
@@ -117,6 +122,22 @@ def _absence_check(cls: type, specs: list[FieldSpec], version: int) -> Step | No
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, detail)
 
     return check
+
+
+def _flat_defaults(specs: list[FieldSpec]) -> tuple[Callable[[Any], Any], Any]:
+    """A getter of these fields and what it returns when all have their defaults. The fields of a structure are
+    taken out one by one, because comparing tuples of numbers is much quicker than comparing structures."""
+    names: list[str] = []
+    for spec in specs:
+        inner = (
+            [] if spec.structure is None or spec.is_array or spec.nullable.last else specs_of(spec.structure)
+        )
+        if inner and all(part.structure is None for part in inner):
+            names += [f"{spec.name}.{part.name}" for part in inner]
+        else:
+            names.append(spec.name)
+    get = attrgetter(*names)
+    return get, get(SimpleNamespace(**{spec.name: spec.fresh_default() for spec in specs}))
 
 
 def _run_step(run: list[FieldSpec], padding: str) -> Step:
@@ -235,7 +256,7 @@ def _elements_writer(spec: FieldSpec, version: int, flexible: bool) -> Step:
         if code == "16s":
             return lambda value, parts: parts.append(b"".join(value))
         if code:
-            return lambda value, parts: parts.append(struct.pack(f">{len(value)}{code}", *value))
+            return _numbers_writer(code)
         element = FieldSpec(spec.kind, None, False, "0+", None, None, None, None, False)
         write = _value_writer(element, version, flexible)
     else:
@@ -251,6 +272,19 @@ def _elements_writer(spec: FieldSpec, version: int, flexible: bool) -> Step:
             write(element, parts)
 
     return write_elements
+
+
+def _numbers_writer(code: str) -> Step:
+    few = [struct.Struct(">" + code * count).pack for count in range(MAX_FEW_ELEMENTS + 1)]
+
+    def write_numbers(value: Any, parts: list[Any]) -> None:
+        count = len(value)
+        if count <= MAX_FEW_ELEMENTS:
+            parts.append(few[count](*value))
+        else:
+            parts.append(struct.pack(f">{count}{code}", *value))
+
+    return write_numbers
 
 
 def _even_elements_writer(present: list[FieldSpec], flexible: bool) -> Step:
@@ -280,7 +314,12 @@ def _tags_step(tagged: list[FieldSpec], version: int, flexible: bool) -> Step:
         prefix = unsigned_varint(spec.tag or 0)
         writers.append((spec.name, spec.fresh_default(), prefix, _value_writer(spec, version, flexible)))
 
+    get, defaults = _flat_defaults(tagged)
+
     def write_tags(obj: Any, parts: list[Any]) -> None:
+        if get(obj) == defaults:
+            parts.append(b"\0")
+            return
         count = 0
         encoded: list[bytes] = []
         for name, default, prefix, write in writers:
