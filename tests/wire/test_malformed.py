@@ -35,7 +35,7 @@ def decodes_or_is_malformed(cls: Any, version: int, data: bytes) -> None:
 def test_random_bytes(cls: Any, version: int) -> None:
     """Random bytes are a message by chance, or malformed."""
 
-    @settings(max_examples=25, deadline=None)
+    @settings(max_examples=15, deadline=None)
     @given(st.binary(max_size=200))
     def check(data: bytes) -> None:
         decodes_or_is_malformed(cls, version, data)

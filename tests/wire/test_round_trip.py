@@ -23,7 +23,7 @@ from tests.wire.strategies import instances
 def test_round_trip(cls: Any, version: int) -> None:
     """What is decoded equals what was encoded, and is encoded to the same bytes."""
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=10, deadline=None)
     @given(instances(cls, version))
     def check(message: Any) -> None:
         data = encode(message, version)
