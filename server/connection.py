@@ -80,8 +80,8 @@ class Connection:
         self._scope.cancel()
 
     def holds_memory_since(self, time: float) -> bool:
-        """Whether room for a large frame has been held since before `time`."""
-        return self._reserved_bytes > BASE_BUFFER_BYTES and self._reserved_since < time
+        """Whether room for a large frame that is still not complete has been held since before `time`."""
+        return self._reserved_bytes > 0 and self._reserved_since < time and self._start != self._end
 
     def trim(self) -> None:
         """Give the buffer of a quiet connection back."""
@@ -169,19 +169,27 @@ class Connection:
         if held >= 4:
             needed = max(needed, 4 + self._frame_size())
         if needed > len(self._buffer):
-            await self._grow(needed)
+            # Announced bytes are only promised: more room is made when the bytes sent have filled what there is.
+            if held == len(self._buffer):
+                await self._grow(needed)
+            elif self._start:
+                self._move_to_front(held)
         elif self._start + needed > len(self._buffer):
-            self._buffer[:held] = self._buffer[self._start : self._end]
-            self._start, self._end = 0, held
+            self._move_to_front(held)
+
+    def _move_to_front(self, held: int) -> None:
+        self._buffer[:held] = self._buffer[self._start : self._end]
+        self._start, self._end = 0, held
 
     async def _grow(self, size: int) -> None:
-        extra = size - self._reserved_bytes
-        if not self._budget.reserve_nowait(extra):
-            await self._budget.reserve(extra)
-        self._reserved_bytes += extra
-        self._reserved_since = trio.current_time()
+        # A base buffer waits for nobody and is bounded by the number of connections; the budget is for the rest.
+        extra = size - BASE_BUFFER_BYTES - self._reserved_bytes
+        if extra > 0:
+            if not self._budget.reserve_nowait(extra):
+                await self._budget.reserve(extra)
+            self._reserved_bytes += extra
+            self._reserved_since = trio.current_time()
         held = self._end - self._start
-        # Untouched pages of a large bytearray cost nothing until the peer really sends the bytes.
         grown = bytearray(size)
         grown[:held] = self._buffer[self._start : self._end]
         self._buffer = grown

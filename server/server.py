@@ -113,7 +113,7 @@ class Server:
                     connection.abort("idle for connections.max.idle.ms")
                 elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
                     connection.abort("held memory for a frame it did not finish while others waited")
-                elif quiet > _TRIM_AFTER_SECONDS:
+                elif starved or quiet > _TRIM_AFTER_SECONDS:
                     connection.trim()
 
 

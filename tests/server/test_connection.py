@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -123,7 +124,7 @@ async def test_a_large_frame_gets_room_and_gives_it_back() -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(client.send, framed(large, b"after"))
             assert await client.receive(len(framed(large, b"after"))) == framed(large, b"after")
-        assert budget.used_bytes == len(large) + 4
+        assert budget.used_bytes == len(large) + 4 - BASE_BUFFER_BYTES
         await trio.testing.wait_all_tasks_blocked()
         connection.trim()
         assert budget.used_bytes == 0
@@ -135,20 +136,33 @@ async def test_a_large_frame_gets_room_and_gives_it_back() -> None:
 async def test_a_large_frame_waits_for_room_while_others_are_served() -> None:
     """Back-pressure holds the greedy connection only."""
     budget = MemoryBudget(4 * BASE_BUFFER_BYTES)
-    budget.reserve_nowait(2 * BASE_BUFFER_BYTES)
+    budget.reserve_nowait(3 * BASE_BUFFER_BYTES)
     large = bytes(3 * BASE_BUFFER_BYTES)
     async with (
         connected(budget=budget) as (greedy, _, _),
-        connected(budget=MemoryBudget(10**6)) as (other, _, _),
+        connected(budget=budget) as (other, _, _),
+        trio.open_nursery() as nursery,
     ):
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(greedy.send, framed(large))
-            await trio.testing.wait_all_tasks_blocked()
-            assert budget.has_waiters
-            await other.send(framed(b"hi"))
-            assert await other.receive(6) == framed(b"hi")
-            budget.release(2 * BASE_BUFFER_BYTES)
-            assert await greedy.receive(len(large) + 4) == framed(large)
+        nursery.start_soon(greedy.send, framed(large))
+        await trio.testing.wait_all_tasks_blocked()
+        assert budget.has_waiters
+        await other.send(framed(b"hi"))
+        assert await other.receive(6) == framed(b"hi")
+        budget.release(3 * BASE_BUFFER_BYTES)
+        assert await greedy.receive(len(large) + 4) == framed(large)
+
+
+async def test_room_is_made_for_bytes_sent_not_for_bytes_announced() -> None:
+    """A frame that was only announced takes nothing of the budget until its bytes fill the buffer."""
+    async with connected() as (client, _, budget):
+        await client.send(struct.pack(">i", MAX_FRAME_BYTES) + bytes(1000))
+        await trio.testing.wait_all_tasks_blocked()
+        assert budget.used_bytes == 0
+        await client.send(bytes(BASE_BUFFER_BYTES))
+        await trio.testing.wait_all_tasks_blocked()
+        assert budget.used_bytes == MAX_FRAME_BYTES + 4 - BASE_BUFFER_BYTES
+        await client.send(bytes(MAX_FRAME_BYTES - BASE_BUFFER_BYTES - 1000))
+        assert await client.receive(4 + MAX_FRAME_BYTES) == framed(bytes(MAX_FRAME_BYTES))
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,10 @@ async def test_reservations_wait_their_turn_and_are_granted_in_order() -> None:
         await trio.testing.wait_all_tasks_blocked()
         assert granted == []
         assert budget.has_waiters
-        budget.release(80)
+        budget.release(40)
         await trio.testing.wait_all_tasks_blocked()
+        assert granted == [60]
+        budget.release(40)
     assert granted == [60, 10]
     assert budget.used_bytes == 70
 
