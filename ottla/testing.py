@@ -20,6 +20,7 @@ from types import TracebackType
 import trio
 
 from ottla.config.broker_config import BrokerConfig
+from ottla.config.listeners import Endpoint
 from ottla.server.server import Server
 
 __all__ = ["Broker"]
@@ -34,13 +35,9 @@ class Broker:
         self, settings: Mapping[str, str] | None = None, *, data: str | Path | None = None, **more: object
     ) -> None:
         self._temporary: tempfile.TemporaryDirectory[str] | None = None
-        if data is None:
-            self._temporary = tempfile.TemporaryDirectory(prefix="ottla-")
-            data = self._temporary.name
-        self.data = Path(data)
+        self._data = data
         self._settings = {
             "listeners": "PLAINTEXT://127.0.0.1:0",
-            "log.dirs": str(data),
             "group.initial.rebalance.delay.ms": "0",
             **(settings or {}),
             **{name.replace("_", "."): _as_property(value) for name, value in more.items()},
@@ -57,12 +54,17 @@ class Broker:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
+    def endpoints(self) -> list[Endpoint]:
+        """Every listener with the port it really has."""
+        return self._running.endpoints
+
+    @property
     def host(self) -> str:
-        return self._running.endpoints[0].host
+        return self.endpoints[0].host
 
     @property
     def port(self) -> int:
-        return self._running.endpoints[0].port
+        return self.endpoints[0].port
 
     @property
     def _running(self) -> Server:
@@ -74,13 +76,15 @@ class Broker:
         """Start and wait until clients can connect."""
         if self._thread is not None:
             raise RuntimeError("the broker was started before")
-        config = BrokerConfig.load(self._settings)
+        BrokerConfig.load(self._settings)  # refused before anything is made
+        config = BrokerConfig.load({**self._settings, "log.dirs": self._make_data_directory()})
         self._thread = threading.Thread(target=self._run, args=(config,), name="ottla", daemon=True)
         self._thread.start()
         self._ready.wait()
         if self._failure is not None:
             self._thread.join()
             self._thread = None
+            self._remove_temporary()
             raise self._failure
         return self
 
@@ -91,10 +95,20 @@ class Broker:
             self._thread.join(_STOP_SECONDS)
             self._thread = None
             self._server = None
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        self._remove_temporary()
         if self._failure is not None:
             raise self._failure
+
+    def _make_data_directory(self) -> str:
+        if self._data is not None:
+            return str(self._data)
+        self._temporary = tempfile.TemporaryDirectory(prefix="ottla-")
+        return self._temporary.name
+
+    def _remove_temporary(self) -> None:
+        if self._temporary is not None:
+            self._temporary.cleanup()
+            self._temporary = None
 
     def __enter__(self) -> Broker:
         return self.start()
