@@ -6,8 +6,8 @@
     recovery-point-offset-checkpoint      and three more offset checkpoints (see checkpoints)
     topic-N/                              a partition (see naming for the suffixes)
 
-The lock keeps out other Ottlas and a real Kafka: Java locks by POSIX record locks, which do not see each
-other inside one process, so the file is also locked with flock. Directories that are no partition are left
+The lock is a POSIX record lock, as Java's is, so it keeps out other Ottlas and a real Kafka. Such locks do not
+see each other inside one process, so the directories that this process uses are also kept in a set. Directories that are no partition are left
 alone; those that wait for deletion are emptied by `purge_deleted`.
 """
 
@@ -57,6 +57,8 @@ logger = logging.getLogger("ottla.log_store")
 LOCK_FILE: Final = ".lock"
 CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
 METADATA_LOG: Final = "__cluster_metadata-0"
+
+_locked_here: set[str] = set()
 
 
 class DirectoryInUse(Exception):
@@ -145,6 +147,7 @@ class LogDirectory:
             log.release()
         self.logs = {}
         if self._lock_fd >= 0:
+            _locked_here.discard(os.path.realpath(os.path.join(self.path, LOCK_FILE)))
             os.close(self._lock_fd)
             self._lock_fd = -1
 
@@ -245,13 +248,17 @@ class LogDirectory:
 
 
 def _lock(path: str) -> int:
+    directory = os.path.dirname(path)
+    # Looked up before the file is opened: closing any descriptor of it would give up our POSIX lock.
+    if os.path.realpath(path) in _locked_here:
+        raise DirectoryInUse(f"{directory} is in use by a broker of this process")
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         fcntl.lockf(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
+    except OSError as error:  # EACCES or EAGAIN, as POSIX leaves open
         os.close(fd)
-        raise DirectoryInUse(f"{os.path.dirname(path)} is in use by another broker") from error
+        raise DirectoryInUse(f"{directory} is in use by another broker") from error
+    _locked_here.add(os.path.realpath(path))
     return fd
 
 
