@@ -7,8 +7,8 @@
     topic-N/                              a partition (see naming for the suffixes)
 
 The lock is a POSIX record lock, as Java's is, so it keeps out other Ottlas and a real Kafka. Such locks do not
-see each other inside one process, so the directories that this process uses are also kept in a set. Directories that are no partition are left
-alone; those that wait for deletion are emptied by `purge_deleted`.
+see each other inside one process, so the directories that this process uses are also kept in a set.
+Directories that are no partition are left alone; those that wait for deletion are emptied by `purge_deleted`.
 """
 
 from __future__ import annotations
