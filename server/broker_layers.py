@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def broker_layers(broker: Broker) -> BrokerLayers:
     """Static, cluster-wide and own configs; a node.id that was found rather than given counts as static."""
-    static = broker.config
+    static = broker.static_config
     if static.node_id() is None:
         static = static.with_properties({"node.id": str(broker.node_id)})
     return BrokerLayers(

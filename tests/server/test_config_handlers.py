@@ -44,7 +44,7 @@ class MemoryBroker:
     """What the handlers ask of a broker; changes go straight into the image."""
 
     def __init__(self) -> None:
-        self.config = BrokerConfig.load({"log.retention.hours": "100"})
+        self.static_config = BrokerConfig.load({"log.retention.hours": "100"})
         self.node_id = 1
         self.image = MetadataImage()
         endpoint = BrokerEndpoint(name="PLAINTEXT", host="localhost", port=9092, security_protocol=0)
