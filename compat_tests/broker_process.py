@@ -41,6 +41,11 @@ class BrokerProcess(ABC):
         self.process: subprocess.Popen[str] | None = None
         self.log_path = self.scratch_dir / "broker.log"
 
+    def prepare(self) -> None:
+        """Settle before the start on which port it will be, and what an operator does once per directory."""
+        if not self.port:
+            [self.port] = free_ports(1)
+
     @abstractmethod
     def start(self) -> Self:
         """Start and return once it serves; again on the same port after the first time."""

@@ -44,20 +44,25 @@ class RealKafka(BrokerProcess):
         super().__init__(data_dir, properties, port)
         self.java_options = tuple(java_options)
         self.controller_port = 0
+        self.config_path = self.scratch_dir / "server.properties"
 
-    def start(self) -> Self:
-        """Format the directory if it is new, start Kafka, and wait until it serves."""
+    def prepare(self) -> None:
+        """Choose ports, write the settings, and format the directory if it is new."""
+        super().prepare()
         if not self.controller_port:
-            chosen, self.controller_port = free_ports(2)
-            self.port = self.port or chosen
-        config = self.scratch_dir / "server.properties"
-        config.write_text("".join(f"{name}={value}\n" for name, value in self._settings().items()))
+            [self.controller_port] = free_ports(1)
+        self.config_path.write_text("".join(f"{name}={value}\n" for name, value in self._settings().items()))
         if not (self.data_dir / "meta.properties").exists():
             cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            done = run_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(config))
+            done = run_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self.config_path))
             if done.returncode != 0:
                 raise BrokerFailed(f"Kafka's directory could not be formatted: {done.stdout}{done.stderr}")
-        process = self._spawn(java_command("kafka.Kafka", str(config), options=self.java_options))
+
+    def start(self) -> Self:
+        """Start Kafka and wait until it serves."""
+        self.prepare()
+        command = java_command("kafka.Kafka", str(self.config_path), options=self.java_options)
+        process = self._spawn(command)
         self._wait_until_it_serves(process)
         return self
 

@@ -1,0 +1,1 @@
+"""Ottla and Apache Kafka side by side: the same librdkafka client, the same machine, the same run."""

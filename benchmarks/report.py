@@ -1,0 +1,58 @@
+"""The table of results, on the screen and in docs/benchmarks.md."""
+
+import platform
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchmarks.measures import Figures, Measure, Sizes
+from benchmarks.process_figures import machine
+from compat_tests.kafka.jars import KAFKA_VERSION
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
+
+INTRODUCTION = """\
+# Benchmarks
+
+Ottla {ottla} on {python} beside Apache Kafka {kafka} with its own start script's JVM settings (1 GB heap), each as
+one process with a data directory of its own, on the same machine ({machine}), taken in turns in one run{rounds}.
+The client is librdkafka through confluent-kafka and shares the machine with the broker, so absolute figures say as
+much about client and machine as about the brokers: what counts is the last column.
+
+Run it yourself: `make bench` (about ten minutes) or `make bench QUICK=1` (about two).
+This page was written by {command}.
+"""
+
+
+def shown(measure: Measure, value: float) -> str:
+    """A figure with its unit, in as many digits as it deserves."""
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} {measure.unit}"
+
+
+def table(results: Mapping[str, Sequence[Figures]]) -> str:
+    """Medians of both brokers and how many times better Ottla is (below 1: worse)."""
+    lines = ["| | Ottla | Apache Kafka | Ottla is better by |", "|---|---:|---:|---:|"]
+    for measure in results["ottla"][0]:
+        ottla, kafka = (
+            statistics.median(figures[measure] for figures in results[name]) for name in ("ottla", "kafka")
+        )
+        ratio = ottla / kafka if measure.more_is_better else kafka / max(ottla, 1e-9)
+        lines.append(
+            f"| {measure.title} | {shown(measure, ottla)} | {shown(measure, kafka)} | {ratio:.2f} × |"
+        )
+    return "\n".join(lines)
+
+
+def write_page(results: Mapping[str, Sequence[Figures]], version: str, sizes: Sizes, quick: bool) -> Path:
+    """Write the page with introduction and table."""
+    text = INTRODUCTION.format(
+        ottla=version,
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        kafka=KAFKA_VERSION,
+        machine=machine(),
+        rounds="" if sizes.rounds == 1 else f", {sizes.rounds} times; figures are medians",
+        command="`make bench QUICK=1`" if quick else "`make bench`",
+    )
+    PAGE.write_text(f"{text}\n{table(results)}\n", encoding="utf-8")
+    return PAGE
