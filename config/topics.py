@@ -85,6 +85,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "Number of records after which the log is forced to disk. The operating system's own writing back is "
         "usually enough.",
         at_least(1),
+        in_effect=True,
     ),
     _row(
         "flush.ms",
@@ -92,6 +93,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         MAX_LONG,
         "Time after which appended records are forced to disk.",
         at_least(0),
+        in_effect=True,
     ),
     _row(
         "retention.bytes",
@@ -99,6 +101,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         -1,
         "Size a partition may grow to before its oldest segments are deleted, when cleanup.policy contains "
         "delete. -1 means no limit.",
+        in_effect=True,
     ),
     _row(
         "retention.ms",
@@ -106,6 +109,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         7 * MS_PER_DAY,
         "Age after which segments are deleted, when cleanup.policy contains delete. -1 means no limit.",
         at_least(-1),
+        in_effect=True,
     ),
     _row(
         "max.message.bytes",
@@ -143,6 +147,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         MAX_LONG,
         "Time after which a record of a compacted topic must become eligible for compaction.",
         at_least(1),
+        in_effect=True,
     ),
     _row(
         "file.delete.delay.ms",
@@ -165,6 +170,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "What happens to old records: `delete` drops old segments, `compact` keeps the last record of each "
         "key, both do both, and an empty list keeps everything.",
         ValidList(("compact", "delete")),
+        in_effect=True,
     ),
     _row(
         "unclean.leader.election.enable",
@@ -186,11 +192,39 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "producer",
         "Compression of the stored batches; `producer` keeps what the producer sent.",
         OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
+        in_effect=True,
     ),
-    _row("compression.gzip.level", _INT, -1, "Level used with compression.type gzip.", GzipLevel()),
-    _row("compression.lz4.level", _INT, 9, "Level used with compression.type lz4.", between(1, 17)),
-    _row("compression.zstd.level", _INT, 3, "Level used with compression.type zstd.", between(-131072, 22)),
-    _row("preallocate", _BOOLEAN, False, "Whether the file of a new segment has its full size at once."),
+    _row(
+        "compression.gzip.level",
+        _INT,
+        -1,
+        "Level used with compression.type gzip.",
+        GzipLevel(),
+        in_effect=True,
+    ),
+    _row(
+        "compression.lz4.level",
+        _INT,
+        9,
+        "Level used with compression.type lz4.",
+        between(1, 17),
+        in_effect=True,
+    ),
+    _row(
+        "compression.zstd.level",
+        _INT,
+        3,
+        "Level used with compression.type zstd.",
+        between(-131072, 22),
+        in_effect=True,
+    ),
+    _row(
+        "preallocate",
+        _BOOLEAN,
+        False,
+        "Whether the file of a new segment has its full size at once.",
+        in_effect=True,
+    ),
     _row(
         "message.timestamp.type",
         _STRING,

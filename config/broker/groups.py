@@ -98,6 +98,7 @@ ROWS: tuple[Row, ...] = (
         "Partitions of __consumer_offsets when it is made.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     short(
         "offsets.topic.replication.factor",
@@ -105,6 +106,7 @@ ROWS: tuple[Row, ...] = (
         "Replicas of __consumer_offsets when it is made.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "offsets.topic.segment.bytes",
@@ -112,6 +114,7 @@ ROWS: tuple[Row, ...] = (
         "Segment size of __consumer_offsets.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "offsets.topic.compression.codec",

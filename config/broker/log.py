@@ -97,6 +97,7 @@ ROWS: tuple[Row, ...] = (
         rule=OneOf(("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")),
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     integer(
         "compression.gzip.level",
@@ -104,6 +105,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config of the same name.",
         rule=GzipLevel(),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     integer(
         "compression.lz4.level",
@@ -111,6 +113,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config of the same name.",
         rule=between(1, 17),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     integer(
         "compression.zstd.level",
@@ -118,6 +121,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config of the same name.",
         rule=between(-131_072, 22),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     integer(
         "log.segment.bytes",
@@ -135,6 +139,7 @@ ROWS: tuple[Row, ...] = (
         rule=at_least(0),
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.roll.ms",
@@ -174,6 +179,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config retention.ms; log.retention.minutes when not given. -1 means no limit.",
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     integer(
         "log.retention.minutes",
@@ -181,12 +187,14 @@ ROWS: tuple[Row, ...] = (
         "Retention in minutes, if log.retention.ms is not given; log.retention.hours when this is not "
         "given either.",
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "log.retention.hours",
         168,
         "Retention in hours, if neither log.retention.ms nor log.retention.minutes is given.",
         importance=HIGH,
+        in_effect=True,
     ),
     long(
         "log.retention.bytes",
@@ -194,12 +202,14 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config retention.bytes.",
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.retention.check.interval.ms",
         300_000,
         "How often the broker looks for segments to delete.",
         rule=at_least(1),
+        in_effect=True,
     ),
     list_of(
         "log.cleanup.policy",
@@ -207,6 +217,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config cleanup.policy.",
         rule=ValidList(("compact", "delete")),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     integer(
         "log.index.size.max.bytes",
@@ -231,6 +242,7 @@ ROWS: tuple[Row, ...] = (
         rule=at_least(1),
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.flush.interval.ms",
@@ -238,12 +250,14 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config flush.ms; log.flush.scheduler.interval.ms when not given.",
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.flush.scheduler.interval.ms",
         MAX_LONG,
         "How often the broker looks for logs to flush.",
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "log.flush.offset.checkpoint.interval.ms",
@@ -251,6 +265,7 @@ ROWS: tuple[Row, ...] = (
         "How often the recovery points of the logs are written down.",
         rule=at_least(0),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "log.flush.start.offset.checkpoint.interval.ms",
@@ -264,6 +279,7 @@ ROWS: tuple[Row, ...] = (
         False,
         "Default of the topic config preallocate.",
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     string(
         "log.message.timestamp.type",
@@ -368,6 +384,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config max.compaction.lag.ms.",
         rule=at_least(1),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.local.retention.ms",

@@ -96,12 +96,14 @@ ROWS: tuple[Row, ...] = (
         102_400,
         "SO_SNDBUF of client sockets; -1 keeps the system's default.",
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "socket.receive.buffer.bytes",
         102_400,
         "SO_RCVBUF of client sockets; -1 keeps the system's default.",
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "socket.request.max.bytes",
@@ -147,6 +149,7 @@ ROWS: tuple[Row, ...] = (
         "New connections accepted in a second.",
         rule=at_least(0),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "connections.max.idle.ms",

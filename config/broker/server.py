@@ -50,6 +50,7 @@ ROWS: tuple[Row, ...] = (
         "embedded controller, whatever is written here.",
         rule=ValidList(("broker", "controller"), empty_allowed=False),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "broker.heartbeat.interval.ms",
@@ -179,6 +180,7 @@ ROWS: tuple[Row, ...] = (
         None,
         "Directory of the cluster metadata log; the first data directory when not given.",
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "metadata.log.segment.bytes",
@@ -186,6 +188,7 @@ ROWS: tuple[Row, ...] = (
         "Size at which a segment of the metadata log is closed.",
         rule=at_least(8_388_608),
         importance=HIGH,
+        in_effect=True,
     ),
     long(
         "metadata.log.segment.ms",
@@ -199,6 +202,7 @@ ROWS: tuple[Row, ...] = (
         "Bytes of new metadata records after which a snapshot is written.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     long(
         "metadata.log.max.snapshot.interval.ms",

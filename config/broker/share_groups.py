@@ -198,6 +198,7 @@ ROWS: tuple[Row, ...] = (
         "Partitions of __share_group_state when it is made.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     short(
         "share.coordinator.state.topic.replication.factor",
@@ -205,6 +206,7 @@ ROWS: tuple[Row, ...] = (
         "Replicas of __share_group_state when it is made.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     short(
         "share.coordinator.state.topic.min.isr",
@@ -212,6 +214,7 @@ ROWS: tuple[Row, ...] = (
         "min.insync.replicas of __share_group_state.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "share.coordinator.state.topic.segment.bytes",
@@ -219,6 +222,7 @@ ROWS: tuple[Row, ...] = (
         "Segment size of __share_group_state.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "share.coordinator.state.topic.compression.codec",

@@ -10,7 +10,6 @@ ROWS: tuple[Row, ...] = (
         "Longest transaction timeout that a producer may ask for.",
         rule=at_least(1),
         importance=HIGH,
-        in_effect=True,
     ),
     integer(
         "transactional.id.expiration.ms",
@@ -52,6 +51,7 @@ ROWS: tuple[Row, ...] = (
         "Partitions of __transaction_state when it is made.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     short(
         "transaction.state.log.replication.factor",
@@ -59,6 +59,7 @@ ROWS: tuple[Row, ...] = (
         "Replicas of __transaction_state when it is made.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "transaction.state.log.min.isr",
@@ -66,6 +67,7 @@ ROWS: tuple[Row, ...] = (
         "min.insync.replicas of __transaction_state.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "transaction.state.log.segment.bytes",
@@ -73,6 +75,7 @@ ROWS: tuple[Row, ...] = (
         "Segment size of __transaction_state.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "transaction.state.log.load.buffer.size",
