@@ -29,10 +29,10 @@ from ottla.log_store.timestamps import TimestampOffset
 from ottla.log_store.txn_index import AbortedTxn
 from ottla.log_store.validation import (
     AppendOrigin,
-    AppendRules,
     check_client_batch,
     client_batch,
     recompress,
+    rules_of,
     stamp,
 )
 from ottla.wire.chunks import FileSlice
@@ -161,7 +161,7 @@ class Log:
     def update_config(self, config: TopicConfig) -> None:
         """Go by another config from the next append on."""
         self.config = config
-        self.rules = AppendRules(config)
+        self.rules = rules_of(config)
         self._segment_bytes = config.max_segment_bytes
         self._segment_ms = config.max_segment_ms
         self.flush_messages = config.flush_messages
@@ -446,20 +446,24 @@ class Log:
         worker thread; what is appended meanwhile waits for the next flush."""
         end_offset = self.log_end_offset
         recovery_point = self.recovery_point
-        segments = self.segments
-        first = max(0, bisect_right(segments, recovery_point, key=_base_offset_of) - 1)
+        if end_offset <= recovery_point:
+            return
+        segments = self.segments[
+            max(0, bisect_right(self.segments, recovery_point, key=_base_offset_of) - 1) :
+        ]
         files, self._unflushed_files = self._unflushed_files, []
         try:
-            if end_offset > recovery_point:
-                for segment in segments[first:]:
-                    if segment.file.fd >= 0:
-                        segment.flush()
+            for segment in segments:
+                segment.flush()
             for path in files:
                 fsync_path(self.fs, path)
             self.leader_epochs.flush()
             if files or segments[-1].base_offset >= recovery_point:
                 fsync_path(self.fs, self.directory)
         except OSError as error:
+            if self.is_closed:  # deleted meanwhile
+                return
+            self._unflushed_files += files
             raise storage_error(self.name, "flush", error) from error
         if end_offset > self.recovery_point:
             self.recovery_point = min(end_offset, self.log_end_offset)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import struct
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 import crc32c
@@ -100,6 +101,12 @@ class AppendRules:
             if self.target_codec is not None
             else None
         )
+
+
+@lru_cache(maxsize=256)
+def rules_of(config: TopicConfig) -> AppendRules:
+    """The rules of a config, shared by all partitions that have it."""
+    return AppendRules(config)
 
 
 def client_batch(records: memoryview) -> BatchView:
