@@ -13,6 +13,10 @@ class ConnectionLimits:
         self._per_address: Counter[str] = Counter()
         self._next_slot = 0.0
 
+    def update(self, limits: Limits) -> None:
+        """Go by other limits from now on; connections that are open stay."""
+        self._limits = limits
+
     @property
     def open_connections(self) -> int:
         return self._per_address.total()
@@ -37,7 +41,7 @@ class ConnectionLimits:
 
     def accept_at(self, now: float) -> float:
         """When the next connection may be accepted (max.connection.creation.rate)."""
-        interval = 1 / self._limits.max_connection_rate
+        interval = 1 / max(1, self._limits.max_connection_rate)
         slot = max(self._next_slot, now)
         self._next_slot = slot + interval
         return slot

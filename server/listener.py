@@ -18,6 +18,7 @@ log = logging.getLogger("ottla.server")
 
 # Out of descriptors or memory: wait for somebody to leave instead of spinning or dying.
 _EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+_FULL_PAUSE_SECONDS = 1.0
 _EXHAUSTED_PAUSE_SECONDS = 0.1
 
 MakeConnection = Callable[[socket.socket, str, str, str], Connection]
@@ -94,8 +95,10 @@ class Listener:
     async def _accept(self, nursery: trio.Nursery) -> None:
         while True:
             while self._counts.is_full():
+                # Looked at again after a while: a client of another listener may leave, or the limit rise.
                 self._left = trio.Event()
-                await self._left.wait()
+                with trio.move_on_after(_FULL_PAUSE_SECONDS):
+                    await self._left.wait()
             try:
                 client, address = self._sock.accept()
             except BlockingIOError:

@@ -100,9 +100,16 @@ class Server:
         )
 
     async def _sweep(self) -> None:
-        """Close connections that idle or hold memory others wait for; trim the buffers of quiet ones."""
+        """Close connections that idle or hold memory others wait for; trim the buffers of quiet ones.
+
+        Limits on connections that were changed dynamically are taken up here too.
+        """
+        applied = self._config
         while True:
             await trio.sleep(_SWEEP_SECONDS)
+            if self.broker.config is not applied:
+                applied = self.broker.config
+                self._counts.update(Limits.from_config(applied))
             now = trio.current_time()
             starved = self._budget.has_waiters
             for connection in self._connections():
