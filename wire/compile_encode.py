@@ -130,7 +130,7 @@ def _flat_defaults(specs: list[FieldSpec]) -> tuple[Callable[[Any], Any], Any]:
     names: list[str] = []
     for spec in specs:
         inner = (
-            [] if spec.structure is None or spec.is_array or spec.nullable.last else specs_of(spec.structure)
+            [] if spec.structure is None or spec.is_array or spec.nullable else specs_of(spec.structure)
         )
         if inner and all(part.structure is None for part in inner):
             names += [f"{spec.name}.{part.name}" for part in inner]

@@ -77,6 +77,9 @@ class VersionRange:
     def __contains__(self, version: int) -> bool:
         return self.first <= version <= self.last
 
+    def __bool__(self) -> bool:
+        return self.first <= self.last
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, VersionRange) and (self.first, self.last) == (other.first, other.last)
 
@@ -84,7 +87,7 @@ class VersionRange:
         return hash((self.first, self.last))
 
     def __repr__(self) -> str:
-        if self.first > self.last:
+        if not self:
             return "none"
         if self.last == MAX_VERSION:
             return f"{self.first}+"

@@ -63,7 +63,7 @@ def differences(cls: type, definition: Definition) -> list[str]:
         ours = f"{message.MIN_VERSION}-{message.MAX_VERSION}"
         found.append(f"{cls.__name__}: versions {ours}, Kafka has {definition['validVersions']}")
     flexible = VersionRange(definition["flexibleVersions"])
-    if (flexible.first if flexible.last else 32767) != message.FLEXIBLE:
+    if (flexible.first if flexible else 32767) != message.FLEXIBLE:
         found.append(f"{cls.__name__}: flexible from {message.FLEXIBLE}, Kafka has {flexible}")
     if definition.get("apiKey", -1) != message.API_KEY:
         found.append(f"{cls.__name__}: api key {message.API_KEY}, Kafka has {definition.get('apiKey')}")
