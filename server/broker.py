@@ -63,6 +63,7 @@ class Broker:
         self.producer_ids = ProducerIds(self)
         self.maintenance = Maintenance(self)
         self.stopping = False
+        self.settling = False  # the image tells of partitions whose logs are being made
         self._rng = rng
         self._deciding = trio.Lock()
 
@@ -137,10 +138,20 @@ class Broker:
                     self.store.append(plan.records, now_ms)
                     await trio.to_thread.run_sync(self.store.flush)
                     delta = self.store.apply_appended()
-                    await self.logs.follow(self.image, delta, now_ms)
+                    self.settling = True
+                    try:
+                        await self.logs.follow(self.image, delta, now_ms)
+                    finally:
+                        self.settling = False
                     if delta.deleted_topics:
                         self.maintenance.purge_later()
             return plan.results
+
+    async def wait_settled(self) -> None:
+        """Wait until what the image tells is also served: new topics have their logs."""
+        while self.settling:
+            async with self._deciding:
+                pass
 
     async def write_metadata_snapshot_if_due(self) -> None:
         """Write the image beside its log when the log has grown enough."""

@@ -20,8 +20,12 @@ def is_internal_topic(name: str) -> bool:
     return name in INTERNAL_TOPICS
 
 
-def internal_topic_to_create(name: str, config: BrokerConfig) -> CreatableTopic | None:
-    """An internal topic with the partitions, replicas and configs it has to have; None for any other name."""
+def internal_topic_to_create(name: str, config: BrokerConfig, brokers: int) -> CreatableTopic | None:
+    """An internal topic with the partitions, replicas and configs it has to have; None for any other name.
+
+    Kafka's default of three replicas would keep a broker alone from ever serving a group, so without an explicit
+    setting there are no more replicas than brokers.
+    """
     if name == OFFSETS_TOPIC:
         prefix, configs = "offsets.topic", {"cleanup.policy": "compact", "compression.type": "producer"}
     elif name == TRANSACTIONS_TOPIC:
@@ -42,11 +46,14 @@ def internal_topic_to_create(name: str, config: BrokerConfig) -> CreatableTopic 
         }
     else:
         return None
+    replication_factor = config.get_int(f"{prefix}.replication.factor")
+    if not config.is_set(f"{prefix}.replication.factor"):
+        replication_factor = min(replication_factor, brokers)
     configs["segment.bytes"] = str(config.get_int(f"{prefix}.segment.bytes"))
     return CreatableTopic(
         name=name,
         num_partitions=config.get_int(f"{prefix}.num.partitions"),
-        replication_factor=config.get_int(f"{prefix}.replication.factor"),
+        replication_factor=replication_factor,
         configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
     )
 

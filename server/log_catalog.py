@@ -63,13 +63,13 @@ class LogCatalog:
             if topic is None or opened.partition not in topic.partitions:
                 log.warning("log of no known topic set aside partition=%s", opened.name)
                 directory.set_stray(opened)
-            elif opened.topic_id is None:
-                opened.assign_topic_id(topic.topic_id)
-                self._home[opened] = directory
-            elif opened.topic_id != topic.topic_id:
+            elif opened.topic_id is not None and opened.topic_id != topic.topic_id:
                 log.warning("log of a deleted topic of the same name set aside partition=%s", opened.name)
                 directory.set_stray(opened)
             else:
+                if opened.topic_id is None:
+                    opened.assign_topic_id(topic.topic_id)
+                _begin_epoch(opened, topic.partitions[opened.partition].leader_epoch)
                 self._home[opened] = directory
 
     def _find(self, topic: TopicImage, index: int) -> Log | None:
@@ -90,7 +90,9 @@ class LogCatalog:
             self.configs.refresh(image)
             self._update_configs(image, image.topics_by_name)
         else:
-            self._update_configs(image, [name for kind, name in delta.changed_configs if kind == TOPIC_RESOURCE])
+            self._update_configs(
+                image, [name for kind, name in delta.changed_configs if kind == TOPIC_RESOURCE]
+            )
         for topic in delta.deleted_topics:
             await self._delete(topic)
         await self._create(image, delta.new_partitions, now_ms)
@@ -98,6 +100,7 @@ class LogCatalog:
             partition = self.partitions.of_topic(change.topic.name).get(change.partition)
             if partition is not None:
                 partition.leader_epoch = change.after.leader_epoch
+                _begin_epoch(partition.log, partition.leader_epoch)
 
     def _update_configs(self, image: MetadataImage, topics: Iterable[str]) -> None:
         for name in topics:
@@ -120,6 +123,7 @@ class LogCatalog:
             made = directory.create_log(
                 topic.name, index, topic.topic_id, self.configs.of(image, topic.name), now_ms=now_ms
             )
+            _begin_epoch(made, topic.partitions[index].leader_epoch)
             self._home[made] = directory
             used.add(directory)
             created.append(made)
@@ -151,3 +155,9 @@ class LogCatalog:
         """Let go of everything without writing, when the start has failed."""
         for directory in self.directories:
             directory.release()
+
+
+def _begin_epoch(opened: Log, leader_epoch: int) -> None:
+    """Note where the leader's epoch begins, so that clients can ask for its end before it has written."""
+    if leader_epoch > opened.leader_epochs.latest_epoch:
+        opened.leader_epochs.assign(leader_epoch, opened.log_end_offset)

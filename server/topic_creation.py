@@ -42,8 +42,9 @@ async def create_missing_topics(broker: Broker, names: Iterable[str]) -> None:
     wanted = [name for name in names if name not in known and topic_name_error(name) is None]
     if not wanted:
         return
+    brokers = sum(not registration.fenced for registration in broker.image.brokers.values())
     topics = [
-        internal_topic_to_create(name, broker.config)
+        internal_topic_to_create(name, broker.config, brokers)
         or CreatableTopic(name=name, num_partitions=_DEFAULT, replication_factor=_DEFAULT)
         for name in wanted
     ]

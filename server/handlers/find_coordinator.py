@@ -63,6 +63,7 @@ async def handle_find_coordinator(
     keys = request.coordinator_keys if several else [request.key]
     refusal = _refusal(request.key_type, context.api_version)
     if refusal == ErrorCode.NONE and keys:
+        await context.broker.wait_settled()
         await create_missing_topics(context.broker, [OFFSETS_TOPIC])
         found = [_group_coordinator(context, key) for key in keys]
     else:

@@ -11,7 +11,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
+from typing import Any
 
 from ottla.metadata.image import TopicImage
 from ottla.metadata.topic_names import topic_name_error
@@ -149,9 +150,28 @@ async def _by_name_with_creation(
     return answer.respond([answer.by_name(name) for name in names])
 
 
+async def _when_settled(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
+    await context.broker.wait_settled()
+    response = _answer(context, request)
+    return response if isinstance(response, MetadataResponse) else await response
+
+
 @serves(MetadataRequest)
-def handle_metadata(context: RequestContext, request: MetadataRequest):  # type: ignore[no-untyped-def]
-    """Answer from the image; wait only where topics have to be created first."""
+def handle_metadata(
+    context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    """Answer from the image; wait only where topics have to be created first or are just being made.
+
+    A leader that is told before its log is there would refuse the producer that comes at once.
+    """
+    if context.broker.settling:
+        return _when_settled(context, request)
+    return _answer(context, request)
+
+
+def _answer(
+    context: RequestContext, request: MetadataRequest
+) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
     broker = context.broker
     if request.topics is None or (not request.topics and context.api_version == 0):
         answer = _Answer(context, request)
