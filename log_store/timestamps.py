@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ottla.log_store.segment import Segment
-from ottla.wire.records.header import BatchView
-from ottla.wire.records.records import Record, iter_records
+from ottla.wire.records.records import iter_positions
 
 
 class TimestampOffset(NamedTuple):
@@ -44,9 +43,9 @@ def greatest(segments: Sequence[Segment], log_start_offset: int) -> TimestampOff
     position = newest.offset_index.lookup(offset)[1]
     for _, view in newest.read_batches(position):
         if view.max_timestamp == timestamp:
-            for record in iter_records(view):
-                if record.timestamp == timestamp:
-                    return _result(view, record)
+            for found_offset, found_timestamp in iter_positions(view):
+                if found_timestamp == timestamp:
+                    return TimestampOffset(timestamp, found_offset, view.partition_leader_epoch)
     return None
 
 
@@ -56,11 +55,7 @@ def _first_in_segment(segment: Segment, timestamp: int, log_start_offset: int) -
     for _, view in segment.read_batches(position):
         if view.max_timestamp < timestamp or view.last_offset < log_start_offset:
             continue
-        for record in iter_records(view):
-            if record.timestamp >= timestamp and record.offset >= log_start_offset:
-                return _result(view, record)
+        for found_offset, found_timestamp in iter_positions(view):
+            if found_timestamp >= timestamp and found_offset >= log_start_offset:
+                return TimestampOffset(found_timestamp, found_offset, view.partition_leader_epoch)
     return None
-
-
-def _result(view: BatchView, record: Record) -> TimestampOffset:
-    return TimestampOffset(record.timestamp, record.offset, view.partition_leader_epoch)

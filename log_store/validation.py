@@ -12,6 +12,7 @@ Differs from Kafka: a compressed payload is not opened, so the greatest timestam
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -34,10 +35,15 @@ from ottla.wire.records.header import (
     batch_size_at,
     patch_timestamp,
 )
-from ottla.wire.records.records import count_matches, iter_records
+from ottla.wire.records.records import Record, count_is_possible, count_matches, iter_records
 
 FOREVER_MS = (1 << 63) - 1
-MAX_RECOMPRESSED_BYTES = 512 * 1024 * 1024
+
+# What is opened in order to append it: a batch of a megabyte may decompress to gigabytes, or to millions of
+# records, while every other client waits.
+MAX_OPENED_BYTES = 128 * 1024 * 1024
+MAX_OPENED_RECORDS = 250_000
+MAX_RECORD_ERRORS = 10_000
 
 _CODEC_OF_CONFIG = {
     "uncompressed": Codec.NONE,
@@ -69,7 +75,7 @@ class InvalidRecords(KafkaError):
 
     def __init__(self, code: ErrorCode, detail: str, record_errors: list[RecordError]) -> None:
         super().__init__(code, detail)
-        self.record_errors = record_errors
+        self.record_errors = record_errors[:MAX_RECORD_ERRORS]
 
 
 class AppendRules:
@@ -156,6 +162,8 @@ def check_client_batch(batch: BatchView, rules: AppendRules, now_ms: int) -> Non
             raise _invalid(f"The batch does not hold exactly the {count} records that it counts.")
     elif codec > Codec.ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {codec}.")
+    elif not count_is_possible(batch):
+        raise _invalid(f"The batch counts {count} records, more than its bytes can hold.")
     if rules.append_time:
         if attributes & 0x08:
             _refuse_every_record(batch)
@@ -172,7 +180,7 @@ def check_client_batch(batch: BatchView, rules: AppendRules, now_ms: int) -> Non
 def check_timestamps(batch: BatchView, rules: AppendRules, now_ms: int) -> None:
     """INVALID_TIMESTAMP if a record's own time is too far from the clock."""
     errors = []
-    for index, record in enumerate(iter_records(batch)):
+    for index, record in enumerate(_opened(batch)):
         timestamp = record.timestamp
         if timestamp == NO_TIMESTAMP:
             if batch.timestamp_type == LOG_APPEND_TIME:
@@ -194,7 +202,7 @@ def check_keys(batch: BatchView) -> None:
     """INVALID_RECORD if a record has no key where compaction will need one."""
     errors = [
         RecordError(index, "A compacted topic cannot accept a record without a key.")
-        for index, record in enumerate(iter_records(batch))
+        for index, record in enumerate(_opened(batch))
         if record.key is None
     ]
     if errors:
@@ -203,6 +211,15 @@ def check_keys(batch: BatchView) -> None:
             f"{len(errors)} records have no key, which a compacted topic needs.",
             errors,
         )
+
+
+def _opened(batch: BatchView) -> Iterator[Record]:
+    if batch.records_count > MAX_OPENED_RECORDS:
+        raise _invalid(
+            f"This topic looks at every record, and does so for {MAX_OPENED_RECORDS} in a batch at most; "
+            f"this one counts {batch.records_count}."
+        )
+    return iter_records(batch, max_batch_bytes=MAX_OPENED_BYTES)
 
 
 def stamp(batch: BatchView, rules: AppendRules, now_ms: int) -> int:
@@ -217,7 +234,7 @@ def stamp(batch: BatchView, rules: AppendRules, now_ms: int) -> int:
 
 def recompress(batch: BatchView, codec: int, level: int | None, max_bytes: int) -> BatchView:
     """The same batch with its records compressed by `codec`, as compression.type asks."""
-    records = decompress(batch.codec, batch.payload, MAX_RECOMPRESSED_BYTES)
+    records = decompress(batch.codec, batch.payload, MAX_OPENED_BYTES)
     payload = compress(codec, records, level)
     data = bytearray(batch.data[:HEADER_SIZE]) + payload
     if len(data) > max_bytes:

@@ -12,7 +12,14 @@ from ottla.wire.records.header import (
     patch_timestamp,
     split_batches,
 )
-from ottla.wire.records.records import InvalidRecord, Record, count_matches, iter_records
+from ottla.wire.records.records import (
+    InvalidRecord,
+    Record,
+    count_is_possible,
+    count_matches,
+    iter_positions,
+    iter_records,
+)
 
 __all__ = [
     "BatchView",
@@ -23,9 +30,11 @@ __all__ = [
     "Record",
     "build_batch",
     "compress",
+    "count_is_possible",
     "count_matches",
     "decompress",
     "iter_batches",
+    "iter_positions",
     "iter_records",
     "patch",
     "patch_append_time",

@@ -25,6 +25,8 @@ from ottla.wire.records.header import HEADER_SIZE, LOG_APPEND_TIME, LOG_OVERHEAD
 Headers = tuple[tuple[str, bytes | None], ...]
 
 MAX_RECORD_BYTES = 128 * 1024 * 1024  # Kafka sets no limit; this is far above any max.message.bytes
+MAX_BATCH_BYTES = 1024 * 1024 * 1024  # decompressed
+_MOST_RECORDS_PER_BYTE = 4  # offset deltas ascend, so that no codec puts even two records into a byte
 SMALLEST_RECORD_BYTES = 7  # one byte for each of its fields: two nulls, no headers
 _SMALLEST_BODY_BYTES = SMALLEST_RECORD_BYTES - 1
 
@@ -47,12 +49,15 @@ class Record:
     headers: Headers = ()
 
 
-def iter_records(view: BatchView, max_record_bytes: int = MAX_RECORD_BYTES) -> Iterator[Record]:
-    """The records of a batch in order; InvalidRecord or CorruptBatch where they stop making sense."""
+def iter_records(
+    view: BatchView, max_record_bytes: int = MAX_RECORD_BYTES, max_batch_bytes: int = MAX_BATCH_BYTES
+) -> Iterator[Record]:
+    """The records of a batch in order; InvalidRecord or CorruptBatch where they stop making sense, and
+    MESSAGE_TOO_LARGE where one of them, or all together, decompress to more than is allowed."""
     base_offset = view.base_offset
     base_timestamp = view.base_timestamp
     append_time = view.max_timestamp if view.timestamp_type == LOG_APPEND_TIME else None
-    for buf, pos, end in _iter_bodies(view, max_record_bytes):
+    for buf, pos, end in _iter_bodies(view, max_record_bytes, max_batch_bytes):
         try:
             timestamp_delta, pos = read_varlong(buf, pos + 1)
             offset_delta, pos = read_varint(buf, pos)
@@ -65,6 +70,25 @@ def iter_records(view: BatchView, max_record_bytes: int = MAX_RECORD_BYTES) -> I
             raise InvalidRecord(f"a record's fields end {pos - end:+} bytes from where its length says")
         timestamp = _to_int64(base_timestamp + timestamp_delta) if append_time is None else append_time
         yield Record(base_offset + offset_delta, timestamp, key, value, headers)
+
+
+def iter_positions(
+    view: BatchView, max_record_bytes: int = MAX_RECORD_BYTES, max_batch_bytes: int = MAX_BATCH_BYTES
+) -> Iterator[tuple[int, int]]:
+    """Offset and timestamp of each record, without a look at the rest: for finding one by its time."""
+    base_offset = view.base_offset
+    base_timestamp = view.base_timestamp
+    append_time = view.max_timestamp if view.timestamp_type == LOG_APPEND_TIME else None
+    for buf, pos, end in _iter_bodies(view, max_record_bytes, max_batch_bytes):
+        try:
+            timestamp_delta, pos = read_varlong(buf, pos + 1)
+            offset_delta, pos = read_varint(buf, pos)
+        except IndexError:
+            pos = end + 1
+        if pos > end:
+            raise InvalidRecord("a record ends in the middle of a field")
+        timestamp = _to_int64(base_timestamp + timestamp_delta) if append_time is None else append_time
+        yield base_offset + offset_delta, timestamp
 
 
 def count_matches(view: BatchView) -> bool:
@@ -94,6 +118,13 @@ def count_matches(view: BatchView) -> bool:
     except (IndexError, InvalidRecord):
         return False
     return pos == end
+
+
+def count_is_possible(view: BatchView) -> bool:
+    """Whether a compressed batch can hold as many records as it counts, without opening it."""
+    return (
+        0 <= view.records_count <= _MOST_RECORDS_PER_BYTE * (view.batch_length + LOG_OVERHEAD - HEADER_SIZE)
+    )
 
 
 def read_varint(buf: bytes | memoryview, pos: int) -> tuple[int, int]:
@@ -128,7 +159,9 @@ def read_varlong(buf: bytes | memoryview, pos: int) -> tuple[int, int]:
     raise InvalidRecord("a varlong is longer than 10 bytes")
 
 
-def _iter_bodies(view: BatchView, max_record_bytes: int) -> Iterator[tuple[bytes, int, int]]:
+def _iter_bodies(
+    view: BatchView, max_record_bytes: int, max_batch_bytes: int
+) -> Iterator[tuple[bytes, int, int]]:
     """Where each record's fields lie: (buffer, first byte after the length, end)."""
     if view.records_count < 0:
         raise InvalidRecord(f"a batch of {view.records_count} records")
@@ -137,7 +170,7 @@ def _iter_bodies(view: BatchView, max_record_bytes: int) -> Iterator[tuple[bytes
     if view.codec == Codec.NONE:
         buf = bytes(view.payload)
     elif view.records_count:  # a batch that compaction emptied has no stream at all
-        chunks = decompress_chunks(view.codec, view.payload)
+        chunks = _limited(decompress_chunks(view.codec, view.payload), max_batch_bytes)
     pos = 0
     for _ in range(view.records_count):
         while len(buf) - pos < 5 and (chunk := next(chunks, None)) is not None:
@@ -157,6 +190,14 @@ def _iter_bodies(view: BatchView, max_record_bytes: int) -> Iterator[tuple[bytes
         pos += length
     if pos != len(buf) or next(filter(None, chunks), None) is not None:
         raise InvalidRecord("a batch holds more than the records its header counts")
+
+
+def _limited(chunks: Iterator[bytes], max_bytes: int) -> Iterator[bytes]:
+    for chunk in chunks:
+        max_bytes -= len(chunk)
+        if max_bytes < 0:
+            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "a batch decompresses to more than is allowed")
+        yield chunk
 
 
 def _gather(start: bytes, length: int, chunks: Iterator[bytes]) -> bytes:

@@ -17,8 +17,10 @@ from ottla.wire.records import (
     Record,
     build_batch,
     compress,
+    count_is_possible,
     count_matches,
     decompress,
+    iter_positions,
     iter_records,
     patch_timestamp,
     with_offsets,
@@ -51,7 +53,9 @@ def test_round_trip(codec: Codec, records: list[Record]) -> None:
     view = view_of(build_batch(records, base_offset=records[0].offset, codec=codec))
     assert view.crc_matches()
     assert list(iter_records(view)) == records
+    assert list(iter_positions(view)) == [(record.offset, record.timestamp) for record in records]
     assert (view.codec, view.records_count) == (codec, len(records))
+    assert count_is_possible(view)
     if codec == Codec.NONE:
         assert count_matches(view)
 
@@ -180,6 +184,27 @@ def test_too_large_a_record() -> None:
     assert caught.value.code == ErrorCode.MESSAGE_TOO_LARGE
 
 
+@pytest.mark.parametrize("codec", CODECS[1:])
+def test_too_large_a_batch(codec: Codec) -> None:
+    """Decompression stops where the batch as a whole becomes too large."""
+    view = view_of(build_batch([Record(n, 1, None, bytes(100_000)) for n in range(20)], codec=codec))
+    assert len(list(iter_records(view, max_batch_bytes=2_001_000))) == 20
+    for read in (iter_records, iter_positions):
+        with pytest.raises(KafkaError) as caught:
+            list(read(view, max_batch_bytes=1_500_000))
+        assert caught.value.code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_counts_that_no_compressed_batch_can_hold() -> None:
+    """The most compressible records there are pass; a count of billions in few bytes does not."""
+    for codec in CODECS[1:]:
+        view = view_of(build_batch([Record(n, 0, None, b"") for n in range(5000)], codec=codec))
+        assert count_is_possible(view)
+        for wrong in (-1, 2**31 - 1, 5 * view.size_in_bytes):
+            view.records_count = wrong
+            assert not count_is_possible(view)
+
+
 def test_timestamps_wrap_as_in_java() -> None:
     """A timestamp delta that leaves 64 bits wraps round, as Java's long does."""
     data = bytearray(build_batch([Record(0, 10, None, None), Record(1, 2**62, None, None)]))
@@ -202,7 +227,8 @@ def test_mutated_batches_raise_only_kafka_errors(codec: Codec, data: st.DataObje
     view = BatchView(memoryview(batch))
     count_matches(view)
     with contextlib.suppress(KafkaError):
-        assert all(isinstance(record, Record) for record in iter_records(view))
+        positions = list(iter_positions(view))
+        assert [(record.offset, record.timestamp) for record in iter_records(view)] == positions
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -210,8 +236,9 @@ def test_mutated_batches_raise_only_kafka_errors(codec: Codec, data: st.DataObje
 def test_random_payloads_raise_only_kafka_errors(codec: Codec, payload: bytes, count: int) -> None:
     """Random bytes in place of records end in records or in a KafkaError."""
     view = with_payload(build_batch([Record(0, 1, None, None)], codec=codec), payload, count)
-    with contextlib.suppress(KafkaError):
-        assert len(list(iter_records(view))) == max(count, 0)
+    for read in (iter_records, iter_positions):
+        with contextlib.suppress(KafkaError):
+            assert len(list(read(view))) == max(count, 0)
     with contextlib.suppress(KafkaError):
         assert len(decompress(codec, payload, 10_000)) <= 10_000
 
