@@ -14,6 +14,7 @@ import logging
 import os
 import random
 from bisect import bisect_right
+from functools import partial
 from pathlib import Path
 
 from ottla.config.topic_config import TopicConfig
@@ -23,6 +24,7 @@ from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, fsync_path, storag
 from ottla.log_store.leader_epochs import LeaderEpochs
 from ottla.log_store.naming import parse_partition_directory
 from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState
+from ottla.log_store.producer_window import refill_window
 from ottla.log_store.reads import NOTHING, ReadResult
 from ottla.log_store.segment import Segment
 from ottla.log_store.timestamps import TimestampOffset
@@ -67,6 +69,7 @@ class Log:
         self.recovery_point = 0
         self.leader_epochs = LeaderEpochs(fs, self.path_of("leader-epoch-checkpoint"))
         self.producers = ProducerState(fs, directory, producer_id_expiration_ms)
+        self.producers.refill_window = partial(refill_window, self)
         self.deleted_files: list[str] = []
         self.is_closed = False
         self._unflushed_files: list[str] = []

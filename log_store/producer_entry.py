@@ -36,6 +36,7 @@ class ProducerEntry:
         "batches",
         "coordinator_epoch",
         "current_txn_first_offset",
+        "is_partial",
         "last_timestamp",
         "producer_epoch",
         "producer_id",
@@ -48,6 +49,9 @@ class ProducerEntry:
         self.last_timestamp = -1
         self.current_txn_first_offset: int | None = None
         self.batches: list[BatchMetadata] = []
+        self.is_partial = (
+            False  # it comes from a snapshot, so older batches of its window are in the log only
+        )
 
     @property
     def last_sequence(self) -> int:
@@ -64,6 +68,7 @@ class ProducerEntry:
         other.last_timestamp = self.last_timestamp
         other.current_txn_first_offset = self.current_txn_first_offset
         other.batches = self.batches.copy()
+        other.is_partial = self.is_partial
         return other
 
     def duplicate_of(self, epoch: int, first_sequence: int, last_sequence: int) -> BatchMetadata | None:
@@ -103,10 +108,12 @@ class ProducerEntry:
         if epoch != self.producer_epoch:
             self.producer_epoch = epoch
             self.batches = [batch]
+            self.is_partial = False
         else:
             self.batches.append(batch)
             if len(self.batches) > BATCHES_TO_RETAIN:
                 del self.batches[0]
+                self.is_partial = False
         self.last_timestamp = batch.timestamp
 
     def begin_or_continue_txn(self, first_offset: int, *, is_transactional: bool) -> bool:

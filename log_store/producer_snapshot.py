@@ -82,6 +82,7 @@ def _entry_of(
         first_sequence = (last_sequence - offset_delta) & 0x7FFFFFFF
         first_offset = last_offset - offset_delta
         entry.batches = [BatchMetadata(first_sequence, last_sequence, first_offset, last_offset, timestamp)]
+        entry.is_partial = True
     return entry
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from ottla.log_store.files import (
@@ -21,7 +21,7 @@ from ottla.log_store.files import (
     offset_name,
     unlink_if_there,
 )
-from ottla.log_store.producer_entry import BatchMetadata, ProducerEntry
+from ottla.log_store.producer_entry import LAST_SEQUENCE, BatchMetadata, ProducerEntry
 from ottla.log_store.producer_snapshot import CorruptSnapshot, read_snapshot, write_snapshot
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.control import ControlType, control_type_of, coordinator_epoch_of
@@ -63,6 +63,7 @@ class ProducerState:
         self.producers: dict[int, ProducerEntry] = {}
         self.map_end_offset = 0
         self.first_unstable_offset: int | None = None
+        self.refill_window: Callable[[ProducerEntry], None] = _keep_window
         self._last_snapshot_offset = 0
         self._snapshots: set[int] = set()
         self._ongoing: dict[int, int] = {}  # first offset -> producer id
@@ -75,7 +76,13 @@ class ProducerState:
         entry = self.producers.get(batch.producer_id)
         if entry is None:
             return None
-        return entry.duplicate_of(batch.producer_epoch, batch.base_sequence, batch.last_sequence)
+        epoch, first, last = batch.producer_epoch, batch.base_sequence, batch.last_sequence
+        found = entry.duplicate_of(epoch, first, last)
+        if found is None and entry.is_partial and first != (entry.last_sequence + 1) & LAST_SEQUENCE:
+            entry.is_partial = False
+            self.refill_window(entry)
+            found = entry.duplicate_of(epoch, first, last)
+        return found
 
     def check_client_batch(self, batch: BatchView) -> None:
         """KafkaError unless a producer's data batch may be appended now."""
@@ -307,6 +314,10 @@ class ProducerState:
     def _delete_snapshot(self, offset: int) -> None:
         self._snapshots.discard(offset)
         unlink_if_there(self.fs, self.snapshot_path(offset))
+
+
+def _keep_window(entry: ProducerEntry) -> None:
+    """The window of a producer whose log cannot be asked for older batches."""
 
 
 def _check_marker(entry: ProducerEntry, epoch: int, coordinator_epoch: int, transaction_version: int) -> None:

@@ -247,6 +247,20 @@ class Segment:
             yield position, BatchView(chunk, at)
             position += size
 
+    def read_headers(self, position: int, end: int) -> Iterator[BatchView]:
+        """The batches in [position, end) by their headers alone: records and checksums are not there."""
+        file = self.file
+        chunk = memoryview(b"")
+        start = 0
+        while position + HEADER_SIZE <= end:
+            at = position - start
+            if not 0 <= at <= len(chunk) - HEADER_SIZE:
+                chunk = memoryview(file.read(position, _SCAN_BYTES))
+                start, at = position, 0
+            view = BatchView(chunk, at)
+            yield view
+            position += view.size_in_bytes
+
     def _read_fully(self, position: int, length: int) -> bytes:
         data = self.file.read(position, length)
         while 0 < len(data) < length and (more := self.file.read(position + len(data), length - len(data))):

@@ -101,14 +101,36 @@ def test_duplicate_returns_the_original_offset(tmp_path: Path) -> None:
     log.flush()
     log.close()
     log = reopen(log, clean=True)
-    result = log.append(producer_batch(3, sequence=9), leader_epoch=0, now_ms=NOW_MS)
-    assert (result.duplicate, result.base_offset) == (True, 10)
+    for sequence in (9, 0, 6, 3):
+        result = log.append(producer_batch(3, sequence=sequence), leader_epoch=0, now_ms=NOW_MS)
+        assert (result.duplicate, result.base_offset) == (True, 1 + sequence)
     log.release()
     log = reopen(log, clean=False, recovery_point=0)
     for sequence in range(0, 12, 3):
         result = log.append(producer_batch(3, sequence=sequence), leader_epoch=0, now_ms=NOW_MS)
         assert (result.duplicate, result.base_offset) == (True, 1 + sequence)
     assert append(log, producer_batch(sequence=12)) == end
+
+
+def test_window_across_segments_after_restart(tmp_path: Path) -> None:
+    """The window is found again in older segments, between batches of others, and has five batches."""
+    log = new_log(tmp_path, internal_segment_bytes=300, index_interval_bytes=0)
+    offsets = {}
+    for sequence in range(8):
+        offsets[sequence] = append(log, producer_batch(sequence=sequence))
+        append(log, producer_batch(sequence=sequence, producer_id=8))
+    assert len(log.segments) > 3
+    log.flush()
+    log.close()
+    log = reopen(log, clean=True)
+    for sequence in (4, 3, 7, 5, 6):
+        result = log.append(producer_batch(sequence=sequence), leader_epoch=0, now_ms=NOW_MS)
+        assert (result.duplicate, result.base_offset) == (True, offsets[sequence])
+    for sequence in (2, 9):
+        with pytest.raises(KafkaError) as refused:
+            log.append(producer_batch(sequence=sequence), leader_epoch=0, now_ms=NOW_MS)
+        assert refused.value.code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    append(log, producer_batch(sequence=8))
 
 
 @pytest.mark.parametrize("sequence", [5, 0])
