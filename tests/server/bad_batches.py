@@ -7,6 +7,7 @@ again, as a liar would. Codes are those of Apache Kafka 4.3.0 but where `kafka_s
 from __future__ import annotations
 
 import struct
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -95,6 +96,10 @@ def corrupt_crc() -> bytes:
     return bytes(batch)
 
 
+def batch_of_tomorrow() -> bytes:
+    return build_batch([Record(0, int(time.time() * 1000) + 86_400_000, b"k", b"v")])
+
+
 def zstd_bomb() -> bytes:
     """A record of 2 GiB - 100 zero bytes in about 65 KB, well-formed in every way."""
     import zstandard
@@ -156,6 +161,11 @@ BAD_BATCHES = [
         lambda: lying_batch(records_count=2**31 - 1, last_offset_delta=2**31 - 2),
         INVALID,
     ),
+    BadBatch(
+        "a lie of billions, compressed",
+        lambda: lying_batch(codec=Codec.ZSTD, records_count=2**31 - 1, last_offset_delta=2**31 - 2),
+        INVALID,
+    ),
     BadBatch("last offset too high", lambda: lying_batch(last_offset_delta=3), INVALID),
     BadBatch("last offset too low", lambda: lying_batch(last_offset_delta=1), INVALID),
     BadBatch("a negative last offset", lambda: lying_batch(last_offset_delta=-1), INVALID),
@@ -200,6 +210,7 @@ BAD_BATCHES = [
     BadBatch("bytes behind the last record", lambda: batch_of(good_batch()[61:] + b"\0"), INVALID),
     # Sizes, places and requests.
     BadBatch("a too large record", lambda: good_batch(value=bytes(1_048_600)), ErrorCode.MESSAGE_TOO_LARGE),
+    BadBatch("a record of tomorrow", batch_of_tomorrow, ErrorCode.INVALID_TIMESTAMP),
     BadBatch("partition -1", good_batch, UNKNOWN, partition=-1),
     BadBatch("partition 2^31-1", good_batch, UNKNOWN, partition=2**31 - 1),
     BadBatch("a topic that climbs", good_batch, UNKNOWN, topic="../../bad-input"),

@@ -28,6 +28,7 @@ from ottla.wire.messages.list_offsets import (
 )
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.wire.messages.produce import PartitionProduceResponse, ProduceResponse
+from ottla.wire.records import split_batches
 from ottla.wire.schema import decode
 from tests.server.bad_batches import (
     BAD_BATCHES,
@@ -97,8 +98,9 @@ def body_of(api_key: ApiKey, version: int, answer: bytes | None) -> bytes:
 class Witness:
     """A well-behaved client on connections of its own, who knows what the log must hold."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, data: Path) -> None:
         self.broker = broker
+        self.partition_dir = data / f"{TOPIC}-0"
         self.log_end_offset = 0
 
     def create_topic(self) -> None:
@@ -126,7 +128,7 @@ class Witness:
         return decode(ListOffsetsResponse, 6, body).topics[0].partitions[0].offset
 
     def log_bytes(self) -> int:
-        return sum(path.stat().st_size for path in self.broker.data.glob(f"{TOPIC}-0/*.log"))
+        return sum(path.stat().st_size for path in self.partition_dir.glob("*.log"))
 
     def confirm(self) -> None:
         """Nothing was written, and a new record gets the next offset."""
@@ -145,10 +147,11 @@ def partition_response(answer: bytes | None, version: int = 9) -> PartitionProdu
 
 
 @pytest.fixture(scope="module")
-def witness() -> Iterator[Witness]:
+def witness(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Witness]:
     """A running broker, seen by a client who does nothing wrong."""
-    with Broker() as broker:
-        witness = Witness(broker)
+    data = tmp_path_factory.mktemp("bad-input")
+    with Broker(data=data) as broker:
+        witness = Witness(broker, data)
         witness.create_topic()
         witness.confirm()
         yield witness
@@ -285,3 +288,15 @@ def test_many_who_announce_much_and_send_nothing(witness: Witness) -> None:
     for client in clients:
         client.close()
     witness.confirm()
+
+
+def test_the_log_holds_what_was_acknowledged_and_nothing_else(witness: Witness) -> None:
+    """After all of this the files hold whole batches with right checksums, without a gap or a rest."""
+    witness.confirm()
+    offset = 0
+    for path in sorted(witness.partition_dir.glob("*.log")):
+        for view in split_batches(memoryview(path.read_bytes())):
+            assert view.crc_matches()
+            assert view.base_offset == offset
+            offset = view.next_offset
+    assert offset == witness.log_end_offset
