@@ -18,7 +18,7 @@ def test_same_bytes_as_kafka(cls: Any, version: int, kafka_messages: MessageBrid
     definition = definitions()[cls.__name__]
     java_class = f"org.apache.kafka.common.message.{cls.__name__}Data"
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=12)
     @given(instances(cls, version))
     def check(message: Any) -> None:
         ours = encode(message, version)

@@ -35,7 +35,7 @@ def decodes_or_is_malformed(cls: Any, version: int, data: bytes) -> None:
 def test_random_bytes(cls: Any, version: int) -> None:
     """Random bytes are a message by chance, or malformed."""
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(st.binary(max_size=200))
     def check(data: bytes) -> None:
         decodes_or_is_malformed(cls, version, data)
@@ -47,7 +47,7 @@ def test_random_bytes(cls: Any, version: int) -> None:
 def test_changed_bytes(cls: Any, version: int) -> None:
     """A good message with some bytes overwritten, removed or put in is a message by chance, or malformed."""
 
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=15)
     @given(instances(cls, version), st.data())
     def check(message: Any, data: st.DataObject) -> None:
         changed = bytearray(encode(message, version))
@@ -66,7 +66,7 @@ def test_changed_bytes(cls: Any, version: int) -> None:
 def test_every_truncation(cls: Any) -> None:
     """A message cut off anywhere is malformed."""
 
-    @settings(max_examples=5, deadline=None)
+    @settings(max_examples=5)
     @given(instances(cls, cls.MAX_VERSION))
     def check(message: Any) -> None:
         data = encode(message, cls.MAX_VERSION)

@@ -23,7 +23,7 @@ from tests.wire.strategies import instances
 def test_round_trip(cls: Any, version: int) -> None:
     """What is decoded equals what was encoded, and is encoded to the same bytes."""
 
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     @given(instances(cls, version))
     def check(message: Any) -> None:
         data = encode(message, version)
@@ -74,7 +74,7 @@ def test_decoded_records_are_a_view_of_the_frame() -> None:
 
 @pytest.mark.parametrize("version", range(4, 19))
 @given(sizes=st.lists(st.sampled_from([1, 100, 5000]), max_size=4))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 def test_file_slices_stay_slices(version: int, sizes: list[int]) -> None:
     """A file slice is handed on as it is, and the chunks together are what bytes would have given."""
     with tempfile.TemporaryFile() as file:
