@@ -24,7 +24,7 @@ _PLUGIN_PREFIXES: Final = ("config.providers.", "rsm.config.", "rlmm.config.")
 _PLUGIN_NAMES: Final = frozenset(
     {"super.users", "allow.everyone.if.no.acl.found", "metrics.jmx.include", "metrics.jmx.exclude"}
 )
-_LISTENER_PREFIX: Final = re.compile(r"listener\.name\.[^.]+\.(.+)")
+_LISTENER_PREFIX: Final = r"listener\.name\.[^.]+\.(.+)"
 _DEFAULTS: Final[Mapping[str, Value]] = {name: row.default_value for name, row in BROKER_CONFIGS.items()}
 _SECURE_NAMES: Final = frozenset({"SSL", "SASL_PLAINTEXT", "SASL_SSL"})
 
@@ -198,7 +198,7 @@ def _check_other_name(name: str, text: str) -> None:
     """Accept a name outside the table by its prefix, or refuse it with the nearest one that exists."""
     if name.startswith(_PLUGIN_PREFIXES) or name in _PLUGIN_NAMES:
         return
-    listener = _LISTENER_PREFIX.fullmatch(name)
+    listener = re.fullmatch(_LISTENER_PREFIX, name)
     if listener is not None:
         base = listener.group(1)
         if base in BROKER_CONFIGS:

@@ -15,9 +15,9 @@ from typing import Final, Protocol
 Value = bool | int | float | str | tuple[str, ...] | None
 
 _JAVA_WHITESPACE: Final = "".join(map(chr, range(0x21)))
-_INTEGER: Final = re.compile(r"[+-]?\d+\Z")
-_DECIMAL: Final = re.compile(r"([+-]?)(NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)\Z")
-_COMMA: Final = re.compile(r"\s*,\s*")
+_INTEGER: Final = r"[+-]?\d+"
+_DECIMAL: Final = r"([+-]?)(NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?)"
+_COMMA: Final = r"\s*,\s*"
 
 
 class ConfigError(ValueError):
@@ -73,7 +73,7 @@ class Validator(Protocol):
         """The valid values, for people."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ConfigDefinition:
     """One row of the table."""
 
@@ -132,13 +132,13 @@ def parse_type(name: str, text: str | None, config_type: ConfigType) -> Value:
         case ConfigType.DOUBLE:
             return _parse_double(name, text, trimmed)
         case ConfigType.LIST:
-            return tuple(_COMMA.split(trimmed)) if trimmed else ()
+            return tuple(re.split(_COMMA, trimmed)) if trimmed else ()
         case _:
             return trimmed
 
 
 def _parse_integer(name: str, text: str, trimmed: str, bits: int, type_name: str) -> int:
-    if _INTEGER.match(trimmed):
+    if re.fullmatch(_INTEGER, trimmed):
         value = int(trimmed)
         if -(1 << bits) <= value < 1 << bits:
             return value
@@ -146,7 +146,7 @@ def _parse_integer(name: str, text: str, trimmed: str, bits: int, type_name: str
 
 
 def _parse_double(name: str, text: str, trimmed: str) -> float:
-    found = _DECIMAL.match(trimmed)
+    found = re.fullmatch(_DECIMAL, trimmed)
     if found is None:
         raise invalid_value(name, text, "Not a number of type DOUBLE")
     return float(found.group(1) + found.group(2).rstrip("fFdD"))

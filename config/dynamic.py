@@ -32,7 +32,7 @@ LISTENER_MECHANISM_CONFIGS: Final = (
 _CLUSTER_LEVEL_LISTENER_CONFIGS: Final = frozenset(
     {"max.connections", "max.connection.creation.rate", "num.network.threads"}
 )
-_LISTENER_CONFIG: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
+_LISTENER_CONFIG: Final = r"listener\.name\.[^.]*\.(.*)"
 
 _SECURITY_CONFIGS: Final = frozenset(
     {
@@ -81,7 +81,7 @@ def synonyms_of(name: str, *, match_listener: bool) -> tuple[str, ...]:
     """The names under which a broker config may be set, the strongest first."""
     if name in _KIN_OF:
         return _KIN_OF[name]
-    found = _LISTENER_CONFIG.fullmatch(name) if match_listener else None
+    found = re.fullmatch(_LISTENER_CONFIG, name) if match_listener else None
     if found is None:
         return (name,)
     base = found.group(1)
@@ -139,7 +139,7 @@ def _not_dynamic(configs: Iterable[str]) -> set[str]:
 def _per_broker(configs: Iterable[str]) -> set[str]:
     found = set()
     for name in configs:
-        listener = _LISTENER_CONFIG.fullmatch(name)
+        listener = re.fullmatch(_LISTENER_CONFIG, name)
         if listener is not None:
             if listener.group(1) not in _CLUSTER_LEVEL_LISTENER_CONFIGS:
                 found.add(name)
@@ -150,7 +150,7 @@ def _per_broker(configs: Iterable[str]) -> set[str]:
 
 def _check_value(name: str, text: str) -> None:
     """Unknown names pass, as they do in Kafka, which keeps them for plugins."""
-    listener = _LISTENER_CONFIG.fullmatch(name)
+    listener = re.fullmatch(_LISTENER_CONFIG, name)
     definition = DYNAMIC_CONFIGS.get(listener.group(1) if listener else name)
     if definition is not None:
         definition.parse(text)

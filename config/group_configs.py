@@ -5,7 +5,6 @@ A group overrides the broker's `group.<kind>.` config of the same name, within t
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from ottla.config.broker import BROKER_CONFIGS
@@ -13,18 +12,19 @@ from ottla.config.broker_config import BrokerConfig
 from ottla.config.definition import ConfigDefinition, ConfigError, ConfigType, Value, by_name, invalid_value
 from ottla.config.validators import OneOf, at_least
 
-_DURATION: Final = re.compile(
-    r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?\Z", re.IGNORECASE
-)
+_DURATION: Final = r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?"
 
 
-@dataclass(frozen=True, slots=True)
 class AutoOffsetReset:
     """earliest, latest, or a duration back from now."""
 
+    __slots__ = ()
+
     def check(self, name: str, value: Value) -> None:
         """Refuse anything else."""
-        if value not in ("earliest", "latest") and not (isinstance(value, str) and _DURATION.match(value)):
+        if value not in ("earliest", "latest") and not (
+            isinstance(value, str) and re.fullmatch(_DURATION, value, re.IGNORECASE)
+        ):
             raise invalid_value(
                 name,
                 value,

@@ -4,19 +4,17 @@ A voter is `id@host:port`, a bootstrap server `host:port`.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from ottla.config.definition import ConfigError, Value, invalid_value
 
-_HOST_AND_PORT: Final = re.compile(r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)\Z")
+_HOST_AND_PORT: Final = r"(?:[0-9a-zA-Z\-%._]*://)?\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]+)"
 _VOTERS: Final = "controller.quorum.voters"
 _VOTER_FORM: Final = "Each entry should be in the form `{id}@{host}:{port}`."
 _SERVER_FORM: Final = 'Each entry should be in the form "{host}:{port}"'
 
 
-@dataclass(frozen=True, slots=True)
-class Voter:
+class Voter(NamedTuple):
     """A controller of the quorum."""
 
     node_id: int
@@ -33,7 +31,7 @@ def parse_voters(entries: tuple[str, ...]) -> list[Voter]:
             raise ConfigError(f"Invalid configuration value for {_VOTERS}. {_VOTER_FORM}")
         if not re.fullmatch(r"[+-]?\d+", node_id):
             raise ConfigError(f"Failed to parse voter ID as an integer from {node_id}")
-        found = _HOST_AND_PORT.match(address)
+        found = re.fullmatch(_HOST_AND_PORT, address)
         if found is None:
             raise ConfigError(
                 f"Failed to parse host name from entry {entry} for the configuration {_VOTERS}. {_VOTER_FORM}"
@@ -42,9 +40,10 @@ def parse_voters(entries: tuple[str, ...]) -> list[Voter]:
     return voters
 
 
-@dataclass(frozen=True, slots=True)
 class QuorumVoters:
     """Every entry must be a voter."""
+
+    __slots__ = ()
 
     def check(self, name: str, value: Value) -> None:
         """Refuse what is no list of voters."""
@@ -57,16 +56,17 @@ class QuorumVoters:
         return "non-empty list"
 
 
-@dataclass(frozen=True, slots=True)
 class BootstrapServers:
     """Every entry must be a host and a port."""
+
+    __slots__ = ()
 
     def check(self, name: str, value: Value) -> None:
         """Refuse what is no list of addresses."""
         if not isinstance(value, tuple):
             raise invalid_value(name, value, "Value must be a list")
         for entry in value:
-            if not _HOST_AND_PORT.match(entry):
+            if not re.fullmatch(_HOST_AND_PORT, entry):
                 raise ConfigError(
                     f"Failed to parse host name from {entry} for the configuration {name}. {_SERVER_FORM}"
                 )

@@ -1,22 +1,25 @@
 """The rules that configs put on their values, worded as Kafka words them.
 
-Each rule is a small frozen value with `check` and `describe`; which config has which
-rule is said in the tables.
+Each rule is a small value with `check` and `describe`; which config has which rule is said in the tables. They
+are plain classes because dataclasses would take a good part of the time in which a broker starts.
 """
 
 import re
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from ottla.config.definition import ConfigError, Value, invalid_value
 
+_PAIR: Final = r"([0-9]+:[0-9]+)?"
 
-@dataclass(frozen=True, slots=True)
+
 class Range:
     """A number not below minimum and, if there is one, not above maximum."""
 
-    minimum: int | float
-    maximum: int | float | None = None
+    __slots__ = ("maximum", "minimum")
+
+    def __init__(self, minimum: int | float, maximum: int | float | None = None) -> None:
+        self.minimum: Final = minimum
+        self.maximum: Final = maximum
 
     def check(self, name: str, value: Value) -> None:
         """Refuse None and numbers outside."""
@@ -44,11 +47,13 @@ def between(minimum: int | float, maximum: int | float) -> Range:
     return Range(minimum, maximum)
 
 
-@dataclass(frozen=True, slots=True)
 class OneOf:
     """One of a few strings."""
 
-    choices: tuple[str, ...]
+    __slots__ = ("choices",)
+
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        self.choices: Final = choices
 
     def check(self, name: str, value: Value) -> None:
         """Refuse any other string."""
@@ -60,11 +65,13 @@ class OneOf:
         return f"[{', '.join(self.choices)}]"
 
 
-@dataclass(frozen=True, slots=True)
 class OneOfIgnoringCase:
     """One of a few strings, in any case."""
 
-    choices: tuple[str, ...]
+    __slots__ = ("choices",)
+
+    def __init__(self, choices: tuple[str, ...]) -> None:
+        self.choices: Final = choices
 
     def check(self, name: str, value: Value) -> None:
         """Refuse any other string."""
@@ -78,14 +85,18 @@ class OneOfIgnoringCase:
         return f"(case insensitive) [{', '.join(self.choices)}]"
 
 
-@dataclass(frozen=True, slots=True)
 class ValidList:
     """A list whose elements are not empty and, if there are choices, among them; duplicates fall away."""
 
-    choices: tuple[str, ...] = ()
-    empty_allowed: bool = True
-    null_allowed: bool = False
+    __slots__ = ("choices", "empty_allowed", "null_allowed")
     drops_duplicates: ClassVar[bool] = True
+
+    def __init__(
+        self, choices: tuple[str, ...] = (), *, empty_allowed: bool = True, null_allowed: bool = False
+    ) -> None:
+        self.choices: Final = choices
+        self.empty_allowed: Final = empty_allowed
+        self.null_allowed: Final = null_allowed
 
     def check(self, name: str, value: Value) -> None:
         """Refuse None, an empty list or empty elements where they are not allowed, and other elements."""
@@ -108,9 +119,10 @@ class ValidList:
         return f"[{', '.join(self.choices)}]" if self.choices else ""
 
 
-@dataclass(frozen=True, slots=True)
 class NonEmpty:
     """A string that is not empty; None passes."""
+
+    __slots__ = ()
 
     def check(self, name: str, value: Value) -> None:
         """Refuse the empty string."""
@@ -122,9 +134,10 @@ class NonEmpty:
         return "non-empty string"
 
 
-@dataclass(frozen=True, slots=True)
 class NonNull:
     """Anything but None."""
+
+    __slots__ = ()
 
     def check(self, name: str, value: Value) -> None:
         """Refuse None."""
@@ -136,9 +149,10 @@ class NonNull:
         return "non-null string"
 
 
-@dataclass(frozen=True, slots=True)
 class GzipLevel:
     """A gzip level from 1 to 9, or -1 for the library's own choice."""
+
+    __slots__ = ()
 
     def check(self, name: str, value: Value) -> None:
         """Refuse other levels, 0 among them."""
@@ -150,16 +164,15 @@ class GzipLevel:
         return "[1,...,9] or -1"
 
 
-@dataclass(frozen=True, slots=True)
 class ThrottledReplicas:
     """`*`, or a list of partition:broker pairs."""
 
-    _PAIR: ClassVar[re.Pattern[str]] = re.compile(r"([0-9]+:[0-9]+)?\Z")
+    __slots__ = ()
 
     def check(self, name: str, value: Value) -> None:
         """Refuse anything else."""
         elements = [element.strip() for element in value] if isinstance(value, tuple) else []
-        if "".join(elements) != "*" and not all(self._PAIR.match(element) for element in elements):
+        if "".join(elements) != "*" and not all(re.fullmatch(_PAIR, element) for element in elements):
             raise invalid_value(
                 name,
                 value,
