@@ -128,6 +128,7 @@ class FirstAcknowledgement:
             **{
                 "acks": "all",
                 "linger.ms": 0,
+                "delivery.report.only.error": False,
                 "reconnect.backoff.ms": 10,
                 "reconnect.backoff.max.ms": 20,
                 "topic.metadata.refresh.fast.interval.ms": 10,
