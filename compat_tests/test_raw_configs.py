@@ -1,5 +1,6 @@
 """Configs request by request: what is refused and in which words, every entry with its facts, on both brokers."""
 
+import time
 from typing import Any
 
 import pytest
@@ -7,9 +8,11 @@ import pytest
 from compat_tests.conftest import NewTopic
 from compat_tests.eventually import eventually
 from compat_tests.raw_client import RawClient
+from compat_tests.raw_topics import create_topic
 from ottla.config.broker import BROKER_CONFIGS
 from ottla.config.definition import UpdateMode
 from ottla.config.topics import TOPIC_CONFIGS
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import alter_configs as legacy
 from ottla.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from ottla.wire.messages.incremental_alter_configs import (
@@ -18,6 +21,8 @@ from ottla.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from ottla.wire.messages.list_config_resources import ListConfigResourcesRequest
+from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.records import Record, build_batch
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
@@ -245,3 +250,34 @@ def test_list_of_an_unknown_type(raw: RawClient) -> None:
     """Refused as a version that is not supported."""
     answer = raw.send(ListConfigResourcesRequest(resource_types=[TOPIC, 99]), 1)
     assert (answer.error_code, answer.config_resources) == (UNSUPPORTED_VERSION, [])
+
+
+def test_changes_take_effect(raw: RawClient, topic_name: str) -> None:
+    """The log goes by a config of the topic, then of this broker, then of all, without a restart."""
+    create_topic(raw, topic_name)
+    now_ms = time.time_ns() // 1_000_000
+    batch = build_batch([Record(0, now_ms, b"key", bytes(1000), ())])
+
+    def appended() -> bool:
+        data = TopicProduceData(
+            name=topic_name, partition_data=[PartitionProduceData(index=0, records=batch)]
+        )
+        (answer,) = raw.send(ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=[data]), 9).responses
+        code = answer.partition_responses[0].error_code
+        assert code in (ErrorCode.NONE, ErrorCode.MESSAGE_TOO_LARGE)
+        return bool(code == ErrorCode.NONE)
+
+    name = "message.max.bytes"
+    try:
+        assert change(raw, BROKER, "", (name, SET, "400")) == (0, None)
+        eventually(appended, False)
+        assert change(raw, BROKER, BROKER_ID, (name, SET, "5000")) == (0, None)
+        eventually(appended, True)
+        assert change(raw, TOPIC, topic_name, ("max.message.bytes", SET, "500")) == (0, None)
+        eventually(appended, False)
+        assert change(raw, TOPIC, topic_name, ("max.message.bytes", DELETE, None)) == (0, None)
+        eventually(appended, True)
+    finally:
+        for level in (BROKER_ID, ""):
+            change(raw, BROKER, level, (name, DELETE, None))
+    eventually(lambda: value(raw, TOPIC, topic_name, "max.message.bytes"), ("1048588", 5))
