@@ -28,9 +28,6 @@ class Node:
     fenced: bool
 
 
-NO_NODE = Node(-1, "", -1, None, False)
-
-
 @dataclass(frozen=True, slots=True)
 class PartitionView:
     """One partition for the clients of a listener. `error` is Metadata's word for a leader out of reach."""

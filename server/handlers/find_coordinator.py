@@ -6,20 +6,21 @@ those of the listener on which the request came in.
 
 - 1 key types: 0 group, 1 transactional id, 2 share group (6+). Others are INVALID_REQUEST.
 - 4 several keys at once (KIP-699); every key has its own error.
-- This broker coordinates no transactions and no share groups yet. Their clients get UNSUPPORTED_VERSION, which
-  they take as final; COORDINATOR_NOT_AVAILABLE would keep them asking until their own timeout.
+- This broker coordinates no transactions and no share groups. A transactional producer is refused its id: that,
+  and nothing else, makes every client give up at once, librdkafka included; the message says what is really
+  the matter.
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
 
-from ottla.server.cluster_view import NO_NODE, ClusterView, Node
+from ottla.server.cluster_view import ClusterView, Node
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import OFFSETS_TOPIC, coordinator_partition
 from ottla.server.registry import serves
 from ottla.server.topic_creation import create_missing_topics
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 _SEVERAL_KEYS_SINCE = 4
@@ -34,24 +35,42 @@ class KeyType(IntEnum):
     SHARE = 2
 
 
-def _refusal(key_type: int, version: int) -> ErrorCode:
+def _refusal(key_type: int, version: int) -> KafkaError | None:
     if key_type == KeyType.GROUP:
-        return ErrorCode.NONE
-    if key_type == KeyType.TRANSACTION or (key_type == KeyType.SHARE and version >= _SHARE_SINCE):
-        return ErrorCode.UNSUPPORTED_VERSION
-    return ErrorCode.INVALID_REQUEST
+        return None
+    if key_type == KeyType.TRANSACTION:
+        return KafkaError(
+            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "This broker does not coordinate transactions."
+        )
+    if key_type == KeyType.SHARE and version >= _SHARE_SINCE:
+        return KafkaError(
+            ErrorCode.UNSUPPORTED_VERSION, "This broker does not coordinate the state of share groups."
+        )
+    return KafkaError(ErrorCode.INVALID_REQUEST)
 
 
-def _group_coordinator(context: RequestContext, group_id: str) -> tuple[ErrorCode, Node]:
+def _group_coordinator(context: RequestContext, group_id: str) -> Node:
     image = context.broker.image
     topic = image.topics_by_name.get(OFFSETS_TOPIC)
     if topic is None:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE, NO_NODE
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     partition = topic.partitions[coordinator_partition(group_id, len(topic.partitions))]
     node = ClusterView(image, context.listener).alive_node(partition.leader)
     if node is None:
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE, NO_NODE
-    return ErrorCode.NONE, node
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return node
+
+
+def _find(context: RequestContext, key: str, refusal: KafkaError | None) -> Coordinator:
+    try:
+        if refusal is not None:
+            raise refusal
+        node = _group_coordinator(context, key)
+    except KafkaError as error:
+        return Coordinator(
+            key=key, node_id=-1, host="", port=-1, error_code=error.code, error_message=error.message
+        )
+    return Coordinator(key=key, node_id=node.id, host=node.host, port=node.port)
 
 
 @serves(FindCoordinatorRequest)
@@ -59,34 +78,20 @@ async def handle_find_coordinator(
     context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Find the coordinator of every key."""
+    refusal = _refusal(request.key_type, context.api_version)
     several = context.api_version >= _SEVERAL_KEYS_SINCE
     keys = request.coordinator_keys if several else [request.key]
-    refusal = _refusal(request.key_type, context.api_version)
-    if refusal == ErrorCode.NONE and keys:
+    if refusal is None and keys:
         await context.broker.wait_settled()
         await create_missing_topics(context.broker, [OFFSETS_TOPIC])
-        found = [_group_coordinator(context, key) for key in keys]
-    else:
-        found = [(refusal, NO_NODE)] * len(keys)
+    found = [_find(context, key, refusal) for key in keys]
     if several:
-        return FindCoordinatorResponse(
-            coordinators=[
-                Coordinator(
-                    key=key,
-                    node_id=node.id,
-                    host=node.host,
-                    port=node.port,
-                    error_code=code,
-                    error_message=code.message if code else "",
-                )
-                for key, (code, node) in zip(keys, found, strict=True)
-            ]
-        )
-    code, node = found[0]
+        return FindCoordinatorResponse(coordinators=found)
+    (one,) = found
     return FindCoordinatorResponse(
-        error_code=code,
-        error_message=code.message if code else "NONE",
-        node_id=node.id,
-        host=node.host,
-        port=node.port,
+        error_code=one.error_code,
+        error_message=one.error_message or "NONE",
+        node_id=one.node_id,
+        host=one.host,
+        port=one.port,
     )
