@@ -54,7 +54,14 @@ class RealKafka(BrokerProcess):
         self.config_path.write_text("".join(f"{name}={value}\n" for name, value in self._settings().items()))
         if not (self.data_dir / "meta.properties").exists():
             cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-            done = run_tool("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", str(self.config_path))
+            done = run_tool(
+                # One in 64 ids begins with a dash, and must not be taken for an option.
+                "kafka.tools.StorageTool",
+                "format",
+                f"--cluster-id={cluster_id}",
+                "-c",
+                str(self.config_path),
+            )
             if done.returncode != 0:
                 raise BrokerFailed(f"Kafka's directory could not be formatted: {done.stdout}{done.stderr}")
 
