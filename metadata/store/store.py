@@ -4,8 +4,8 @@ both.
 Alone, Ottla is its own quorum: each start is a new epoch that it leads, written down in `quorum-state`
 before a LeaderChange record opens it in the log, as a Kafka controller does. A change goes through three
 steps, so that the middle one can run in a worker thread: `append` writes one atomic batch, `flush` makes it
-durable, `apply_appended` folds it into the image. Nobody sees a change before it is durable. Whoever plans a change
-plans it on the image as it is, so changes are made one after the other.
+durable, `apply_appended` folds it into the image. Nobody sees a change before it is durable. Whoever plans
+a change plans it on the image as it is, so changes are made one after the other.
 """
 
 import logging
