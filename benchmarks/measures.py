@@ -22,10 +22,18 @@ class Sizes:
 
 
 FULL = Sizes(
-    large_records=600_000, small_records=3_000_000, serial_requests=4_000, parallel_requests=60_000, rounds=3
+    large_records=600_000,
+    small_records=3_000_000,
+    serial_requests=4_000,
+    parallel_requests=60_000,
+    rounds=3,
 )
 QUICK = Sizes(
-    large_records=150_000, small_records=600_000, serial_requests=1_000, parallel_requests=16_000, rounds=1
+    large_records=300_000,
+    small_records=1_000_000,
+    serial_requests=2_000,
+    parallel_requests=24_000,
+    rounds=1,
 )
 
 
@@ -41,15 +49,15 @@ class Measure:
 START = Measure("process start to first acknowledgement", "s", False)
 IDLE = Measure("resident memory, idle", "MB", False)
 PRODUCE = Measure("produce 1 KB records, acks=all", "MB/s", True)
-PRODUCE_CPU = Measure("broker CPU for that", "s/GB", False)
+PRODUCE_CPU = Measure("produce 1 KB records: broker CPU", "s/GB", False)
 SMALL = Measure("produce 100 B records, acks=1", "records/s", True)
-SMALL_CPU = Measure("broker CPU for that", "s/GB", False)
+SMALL_CPU = Measure("produce 100 B records: broker CPU", "s/GB", False)
 FETCH = Measure("fetch 1 KB records", "MB/s", True)
-FETCH_CPU = Measure("broker CPU for that", "s/GB", False)
+FETCH_CPU = Measure("fetch 1 KB records: broker CPU", "s/GB", False)
 SERIAL_P50 = Measure("one record at a time, acks=all: p50", "ms", False)
 SERIAL_P99 = Measure("one record at a time, acks=all: p99", "ms", False)
 PARALLEL = Measure("one record a request, 8 producers", "requests/s", True)
-PARALLEL_CPU = Measure("broker CPU for each of these requests", "µs", False)
+PARALLEL_CPU = Measure("one record a request: broker CPU each", "µs", False)
 LOADED = Measure("resident memory after all this", "MB", False)
 
 Figures = dict[Measure, float]
@@ -106,7 +114,8 @@ def measure(broker: BrokerProcess, sizes: Sizes, say: Callable[[Measure, float],
 
 def _warm_up(broker: BrokerProcess) -> None:
     clients.create_topic(broker, "warm-up")
-    clients.produce(broker, "warm-up", bytes(1024), 30_000, acks="all")
-    clients.fetch(broker, "warm-up", 30_000)
-    clients.serial_latencies_ms(broker, "warm-up", 300)
-    clients.small_requests(broker, "warm-up", producers=8, count=4_000)
+    clients.produce(broker, "warm-up", bytes(1024), 150_000, acks="all")
+    for _ in range(2):
+        clients.fetch(broker, "warm-up", 150_000)
+    clients.serial_latencies_ms(broker, "warm-up", 1_000)
+    clients.small_requests(broker, "warm-up", producers=8, count=10_000)
