@@ -48,8 +48,10 @@ class IndexFile:
         self.max_entries = max(self.entries, max_bytes // self.ENTRY.size)
 
     def preallocate(self) -> None:
-        """Give the file its full length, sparse, making it if it is not there."""
-        self._resize(self.max_bytes // self.ENTRY.size * self.ENTRY.size)
+        """Give the file its full length, sparse, making it if it is not there; never less than it needs, even
+        if segment.index.bytes has become smaller since."""
+        size = self.ENTRY.size
+        self._resize(max(self.entries + 1, self.max_bytes // size) * size)
 
     def trim(self) -> None:
         """Cut the file to its entries: the segment takes no more."""

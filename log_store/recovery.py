@@ -103,9 +103,10 @@ def _load_producers(log: Log, trusted: bool, now_ms: int) -> None:
 def _files_agree(log: Log) -> bool:
     """Whether the files of a cleanly stopped log can be trusted without reading them."""
     for segment in log.segments:
-        if segment.size and not os.path.exists(segment.offset_index.path):
-            logger.warning("offset index is missing path=%s", segment.offset_index.path)
-            return False
+        for index in (segment.offset_index, segment.time_index):
+            if segment.size and not os.path.exists(index.path):
+                logger.warning("index is missing path=%s", index.path)
+                return False
     try:
         last = log.segments[-1]
         last.offset_index.check()

@@ -86,6 +86,20 @@ def test_preallocated_then_trimmed(tmp_path: Path) -> None:
     again.release()
 
 
+def test_smaller_limit_cuts_nothing(tmp_path: Path) -> None:
+    """If the limit has become smaller than what is there, the entries stay and one more can be added."""
+    path = tmp_path / "i.index"
+    index = offset_index(path)
+    for step in range(10):
+        index.append(BASE + step, step)
+    index.close()
+    again = offset_index(path, max_bytes=24, length=80)
+    assert again.is_full
+    again.append(BASE + 10, 10)
+    again.close()
+    assert path.read_bytes() == b"".join(struct.pack(">ii", step, step) for step in range(11))
+
+
 def test_full(tmp_path: Path) -> None:
     """An index says when it is full; the time index keeps its last slot for the roll."""
     offsets = offset_index(tmp_path / "i.index", max_bytes=24)

@@ -137,7 +137,8 @@ def test_rebuilt_files_equal_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_missing_indexes(tmp_path: Path, clean: bool) -> None:
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_missing_indexes(tmp_path: Path, clean: bool, suffix: str) -> None:
     """A lost index is made anew."""
     log = new_log(tmp_path, internal_segment_bytes=3000, index_interval_bytes=100)
     for number in range(60):
@@ -145,7 +146,7 @@ def test_missing_indexes(tmp_path: Path, clean: bool) -> None:
     log.flush()
     log.close()
     expected = {name: Path(log.path_of(name)).read_bytes() for name in os.listdir(log.directory)}
-    os.unlink(log.path_of("00000000000000000000.index"))
+    os.unlink(log.path_of("00000000000000000000" + suffix))
     log = reopen(log, clean=clean, recovery_point=0)
     assert [offset for offset, _ in values_from(log, 0)] == list(range(60))
     log.close()
