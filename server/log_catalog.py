@@ -13,6 +13,7 @@ import trio
 
 from ottla.log_store.directory import LogDirectory, flush_directory
 from ottla.log_store.log import Log
+from ottla.log_store.naming import partition_directory
 from ottla.metadata.image import (
     BROKER_RESOURCE,
     TOPIC_RESOURCE,
@@ -52,7 +53,8 @@ class LogCatalog:
             for index, partition in topic.partitions.items():
                 found = self._find(topic, index)
                 if found is None:
-                    missing.append((topic, index))
+                    if not self._is_damaged(topic, index):
+                        missing.append((topic, index))
                 else:
                     self._serve(topic, index, found, partition.leader_epoch)
         await self._create(image, missing, now_ms)
@@ -71,6 +73,11 @@ class LogCatalog:
                     opened.assign_topic_id(topic.topic_id)
                 _begin_epoch(opened, topic.partitions[opened.partition].leader_epoch)
                 self._home[opened] = directory
+
+    def _is_damaged(self, topic: TopicImage, index: int) -> bool:
+        """Whether the log is there but could not be opened: it stays unserved, and its files untouched."""
+        name = partition_directory(topic.name, index)
+        return any(name in directory.failed for directory in self.directories)
 
     def _find(self, topic: TopicImage, index: int) -> Log | None:
         for directory in self.directories:
