@@ -14,6 +14,7 @@ from ottla.config.topic_rules import validate_topic_configs
 from ottla.metadata.controller.effective_configs import effective_topic_configs
 from ottla.metadata.controller.placement import Placement
 from ottla.metadata.controller.plan import MAX_RECORDS_PER_CHANGE, Plan, check_size
+from ottla.metadata.ids import usable_uuid
 from ottla.metadata.image import TOPIC_RESOURCE, MetadataImage
 from ottla.metadata.records import ConfigRecord, MetadataRecord, TopicRecord
 from ottla.metadata.topic_names import (
@@ -103,7 +104,7 @@ def _plan_topic(
         assignments = _manual_assignments(context.placement, topic)
     else:
         assignments = _chosen_assignments(context, topic)
-    topic_id = context.new_uuid()
+    topic_id = usable_uuid(context.new_uuid)
     records: list[MetadataRecord] = [TopicRecord(name=name, topic_id=topic_id)]
     for key, value in configs.items():
         records.append(ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name=name, name=key, value=value))

@@ -19,6 +19,7 @@ from pathlib import Path
 from ottla.config.properties import parse_properties_file
 from ottla.log_store.files import OS_FILE_SYSTEM, write_file
 from ottla.metadata.errors import MetadataError
+from ottla.metadata.ids import usable_uuid
 from ottla.wire.uuids import Uuid, format_uuid, parse_uuid
 
 FILE_NAME = "meta.properties"
@@ -107,14 +108,14 @@ def identify(
     directory_ids: dict[Path, Uuid] = {}
     for directory in directories:
         known = marked.get(directory)
-        directory_id = new_uuid() if known is None else known.directory_id
+        directory_id = usable_uuid(new_uuid) if known is None else known.directory_id
         if directory_id in directory_ids.values():
             raise MetadataError(
                 f"{directory} has the directory.id {format_uuid(directory_id)} of another log directory."
             )
         directory_ids[directory] = directory_id
     return Identity(
-        cluster_id=format_uuid(new_uuid()) if cluster_id is None else cluster_id,
+        cluster_id=format_uuid(usable_uuid(new_uuid)) if cluster_id is None else cluster_id,
         node_id=1 if node_id is None else node_id,
         directory_ids=directory_ids,
         unmarked=tuple(directory for directory in directories if directory not in marked),

@@ -77,16 +77,22 @@ class MetadataStore:
     """Owns the files and the image. `open` makes one; `close` ends it."""
 
     def __init__(
-        self, identity: Identity, metadata_directory: Path, log: MetadataLog, settings: MetadataSettings
-    ):
+        self,
+        identity: Identity,
+        log_directories: Sequence[Path],
+        metadata_directory: Path,
+        log: MetadataLog,
+        settings: MetadataSettings,
+    ) -> None:
         self.cluster_id = identity.cluster_id
         self.node_id = identity.node_id
-        self.directory_ids = identity.directory_ids
+        self.directory_ids = {each: identity.directory_ids[each] for each in log_directories}
         """The id of each log directory."""
         self.image = MetadataImage()
         self.epoch = 0
         self.kraft_version = 0
         self._metadata_directory = metadata_directory
+        self._metadata_directory_id = identity.directory_ids[metadata_directory]
         self._log = log
         self._settings = settings
         self._voters: VotersRecord | None = None
@@ -130,7 +136,7 @@ class MetadataStore:
         if directory in identity.unmarked and log_directory.exists():
             raise MetadataError(f"{directory} holds a metadata log, but no {META_PROPERTIES}.")
         log = MetadataLog(log_directory, segment_bytes=settings.segment_bytes, now_ms=now_ms)
-        store = cls(identity, directory, log, settings)
+        store = cls(identity, log_directories, directory, log, settings)
         try:
             store._load(log_directory)
             store._check_is_ours(log_directory)
@@ -236,7 +242,7 @@ class MetadataStore:
         self.epoch += 1
         write_quorum_state(log_directory, self.node_id, self.epoch, self.kraft_version)
         version = 1 if self.kraft_version else 0
-        directory_id = self.directory_ids[self._metadata_directory] if version else ZERO_UUID
+        directory_id = self._metadata_directory_id if version else ZERO_UUID
         voters = [Voter(voter_id=self.node_id, voter_directory_id=directory_id)]
         change = LeaderChangeMessage(
             version=version, leader_id=self.node_id, voters=voters, granting_voters=voters
