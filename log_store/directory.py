@@ -88,6 +88,7 @@ class LogDirectory:
         self.was_clean, self.last_broker_epoch = self._read_clean_shutdown()
         self._deleted: list[str] = []
         self._checkpoint_lock = threading.Lock()
+        self._carried_over: dict[str, dict[TopicPartition, int]] = {}  # of partitions in `failed`
 
     # ---- start and stop
 
@@ -125,6 +126,13 @@ class LogDirectory:
             except Exception as error:  # one damaged partition must not keep the others away
                 logger.error("partition cannot be opened path=%s", path, exc_info=error)
                 self.failed[name] = error
+                for checkpoint, offsets in (
+                    (RECOVERY_POINT_CHECKPOINT, recovery_points),
+                    (LOG_START_OFFSET_CHECKPOINT, log_starts),
+                    (HIGH_WATERMARK_CHECKPOINT, high_watermarks),
+                ):
+                    if key in offsets:
+                        self._carried_over.setdefault(checkpoint, {})[key] = offsets[key]
         return list(self.logs.values())
 
     def close(self, *, broker_epoch: int = -1) -> None:
@@ -232,7 +240,9 @@ class LogDirectory:
 
     def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
         with self._checkpoint_lock:
-            write_offsets(self.fs, os.path.join(self.path, name), offsets)
+            write_offsets(
+                self.fs, os.path.join(self.path, name), {**self._carried_over.get(name, {}), **offsets}
+            )
 
     def _read_clean_shutdown(self) -> tuple[bool, int]:
         """Whether the last stop was clean, and the broker epoch it noted (-1 if none)."""

@@ -120,14 +120,17 @@ def test_foreign_directories_are_left_alone(tmp_path: Path, caplog: pytest.LogCa
 def test_one_damaged_partition(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A partition that cannot be opened does not keep the others away, and the next start looks again."""
     filled(tmp_path).close()
-    index = tmp_path / "orders-0" / f"{0:020d}.log"
-    index.unlink()
-    index.mkdir()
+    segment = tmp_path / "orders-1" / f"{0:020d}.log"
+    segment.unlink()
+    segment.mkdir()
+    checkpoints = {path: path.read_text() for path in tmp_path.glob("*-checkpoint")}
     directory = opened(tmp_path)
-    assert list(directory.logs) == [("orders", 1)]
-    assert list(directory.failed) == ["orders-0"]
-    assert "orders-0" in caplog.text
+    assert list(directory.logs) == [("orders", 0)]
+    assert list(directory.failed) == ["orders-1"]
+    assert "orders-1" in caplog.text
     directory.close()
+    for path, text in checkpoints.items():
+        assert sorted(path.read_text().splitlines()) == sorted(text.splitlines())
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
 
 
