@@ -1,0 +1,103 @@
+"""The `ottla` command: settings, refusals in one sentence, the ready line and the exit codes."""
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ottla.cli.main import _parser
+from ottla.cli.serve import read_settings
+from ottla.config.definition import ConfigError
+
+
+def settings(*arguments: str) -> dict[str, str]:
+    return read_settings(_parser().parse_args(["serve", *arguments]))
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "ottla", *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_without_settings_only_this_machine_can_connect() -> None:
+    """No authentication, no open door."""
+    assert settings() == {"listeners": "PLAINTEXT://127.0.0.1:9092"}
+
+
+def test_the_command_line_wins_over_the_file(tmp_path: Path) -> None:
+    """File, then --data and --listen, then --set."""
+    file = tmp_path / "server.properties"
+    file.write_text("log.dirs=/from/file\nnum.partitions = 3\nlisteners=PLAINTEXT://:1\n")
+    merged = settings(
+        "--config", str(file), "--data", "here", "--listen", "localhost:0", "--set", "num.partitions=5"
+    )
+    assert merged == {"log.dirs": "here", "num.partitions": "5", "listeners": "PLAINTEXT://localhost:0"}
+
+
+def test_several_listeners_with_names_and_ipv6() -> None:
+    """--listen may be given again and may name its listener."""
+    merged = settings("--listen", "A://[::1]:0", "--listen", "B://:0")
+    assert merged["listeners"] == "A://[::1]:0,B://:0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--set", "novalue"], "novalue"),
+        (["--set", "=x"], "=x"),
+        (["--listen", "localhost"], "localhost"),
+        (["--listen", "localhost:http"], "localhost:http"),
+        (["--config", "no-such-file.properties"], "no-such-file.properties"),
+    ],
+)
+def test_mistakes_are_named(arguments: list[str], named: str) -> None:
+    """One sentence that has the culprit in it."""
+    with pytest.raises(ConfigError, match=re.escape(named)):
+        settings(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "named"),
+    [
+        ("num.partitons=3", "num.partitons"),
+        ("num.partitions=many", "num.partitions"),
+        ("num.network.threads=0", "num.network.threads"),
+        ("listeners=SSL://127.0.0.1:0", "SSL"),
+        ("advertised.listeners=PLAINTEXT://0.0.0.0:9092", "0.0.0.0"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_one_line(tmp_path: Path, assignment: str, named: str) -> None:
+    """Exit code 1, one line on standard error, no traceback, nothing on the disk."""
+    ended = run("serve", "--data", str(tmp_path / "data"), "--listen", "127.0.0.1:0", "--set", assignment)
+    assert ended.returncode == 1
+    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.startswith("ottla: ")
+    assert named in ended.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_ready_line_and_graceful_stop(tmp_path: Path) -> None:
+    """One line with address, directory, topics and time; SIGTERM ends with 0."""
+    command = [sys.executable, "-m", "ottla", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        rest = process.stdout.read()
+    assert re.fullmatch(
+        rf"ottla ready: PLAINTEXT://127\.0\.0\.1:\d+, data {re.escape(str(tmp_path))}, 0 topics, "
+        r"started in \d+\.\d{3} s\n",
+        line,
+    )
+    assert rest == ""
+    assert process.returncode == 0
+
+
+def test_version_and_help() -> None:
+    """They answer without starting anything."""
+    assert run("--version").stdout.startswith("ottla ")
+    assert "serve" in run("--help").stdout
