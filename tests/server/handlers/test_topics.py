@@ -1,0 +1,71 @@
+"""CreateTopics, DeleteTopics and CreatePartitions under concurrency, settings and restarts."""
+
+import threading
+from pathlib import Path
+
+from compat_tests.raw_client import RawClient
+from compat_tests.raw_topics import create_topic, describe, produce
+from ottla.testing import Broker
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+
+
+def test_many_create_the_same_topic(broker: Broker) -> None:
+    """Exactly one of them has created it; the others hear that it exists."""
+    codes: list[int] = []
+
+    def create() -> None:
+        with RawClient.to(broker.bootstrap) as raw:
+            topic = CreatableTopic(name="contended", num_partitions=1, replication_factor=1)
+            codes.append(raw.send(CreateTopicsRequest(topics=[topic]), 7).topics[0].error_code)
+
+    threads = [threading.Thread(target=create) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(codes) == [ErrorCode.NONE] + [ErrorCode.TOPIC_ALREADY_EXISTS] * 7
+
+
+def test_deletion_can_be_switched_off() -> None:
+    """TOPIC_DELETION_DISABLED, or an invalid request for versions that do not know that error."""
+    with Broker(delete_topic_enable=False) as broker, RawClient.to(broker.bootstrap) as raw:
+        topic_id = create_topic(raw, "t")
+        by_name = DeleteTopicsRequest(topic_names=["t"], timeout_ms=1000)
+        for version in range(1, 6):
+            (result,) = raw.send(by_name, version).responses
+            expected = ErrorCode.INVALID_REQUEST if version < 3 else ErrorCode.TOPIC_DELETION_DISABLED
+            assert (result.name, result.error_code) == ("t", expected)
+        by_id = DeleteTopicsRequest(topics=[DeleteTopicState(name=None, topic_id=topic_id)], timeout_ms=1000)
+        (result,) = raw.send(by_id, 6).responses
+        assert (result.topic_id, result.error_code) == (topic_id, ErrorCode.TOPIC_DELETION_DISABLED)
+        assert describe(raw, "t").error_code == ErrorCode.NONE
+
+
+def test_a_deleted_topic_stays_deleted(tmp_path: Path) -> None:
+    """Also when one of the same name came after it, and across a restart."""
+    with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
+        for _ in range(3):
+            create_topic(raw, "again")
+            produce(raw, "again", [1_700_000_000_000])
+            raw.send(DeleteTopicsRequest(topics=[DeleteTopicState(name="again")], timeout_ms=1000), 6)
+            assert describe(raw, "again").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        create_topic(raw, "again")
+        assert produce(raw, "again", [1_700_000_000_000]).base_offset == 0
+        raw.send(DeleteTopicsRequest(topics=[DeleteTopicState(name="again")], timeout_ms=1000), 6)
+    with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
+        assert describe(raw, "again").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        create_topic(raw, "again")
+        assert produce(raw, "again", [1_700_000_000_000]).base_offset == 0
+
+
+def test_more_partitions_than_one_change_can_hold(raw: RawClient) -> None:
+    """Refused with a reason and without effect (Kafka answers UNKNOWN_SERVER_ERROR)."""
+    create_topic(raw, "big")
+    for count in (20_000, 2_147_483_647):
+        wanted = CreatePartitionsTopic(name="big", count=count, assignments=None)
+        response = raw.send(CreatePartitionsRequest(topics=[wanted], timeout_ms=10_000), 3)
+        assert response.results[0].error_code == ErrorCode.POLICY_VIOLATION
+        assert len(describe(raw, "big").partitions) == 1
