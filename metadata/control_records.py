@@ -9,14 +9,11 @@ from ottla.wire.schema import (
     INT16,
     INT32,
     INT64,
-    STRING,
-    UINT16,
     UUID,
     Message,
     array,
     field,
     record,
-    struct,
     structure,
 )
 from ottla.wire.uuids import Uuid
@@ -51,30 +48,3 @@ class SnapshotFooterRecord(Message):
 class KRaftVersionRecord(Message):
     version: int = field(INT16)
     k_raft_version: int = field(INT16)
-
-
-@structure
-class QuorumEndpoint:
-    name: str = field(STRING)
-    host: str = field(STRING)
-    port: int = field(UINT16)
-
-
-@structure
-class KRaftVersionFeature:
-    min_supported_version: int = field(INT16)
-    max_supported_version: int = field(INT16)
-
-
-@structure
-class QuorumVoter:
-    voter_id: int = field(INT32)
-    voter_directory_id: Uuid = field(UUID)
-    endpoints: list[QuorumEndpoint] = array(QuorumEndpoint)
-    k_raft_version_feature: KRaftVersionFeature = struct(KRaftVersionFeature)
-
-
-@record(versions=(0, 0), flexible=0)
-class VotersRecord(Message):
-    version: int = field(INT16)
-    voters: list[QuorumVoter] = array(QuorumVoter)

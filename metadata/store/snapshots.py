@@ -18,11 +18,11 @@ from ottla.metadata.control_records import (
     KRaftVersionRecord,
     SnapshotFooterRecord,
     SnapshotHeaderRecord,
-    VotersRecord,
 )
 from ottla.metadata.errors import MetadataError
 from ottla.metadata.records import MetadataRecord
 from ottla.metadata.store.batches import DecodedBatch, chunked, decode_batch, metadata_batch
+from ottla.metadata.voters_record import VotersRecord
 from ottla.wire.errors import KafkaError
 from ottla.wire.records.builder import build_batch
 from ottla.wire.records.control import ControlType, control_key

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from ottla.metadata.control_records import KRaftVersionRecord, LeaderChangeMessage, Voter, VotersRecord
+from ottla.metadata.control_records import KRaftVersionRecord, LeaderChangeMessage, Voter
 from ottla.metadata.errors import MetadataError
 from ottla.metadata.features import (
     LATEST_METADATA_VERSION,
@@ -51,6 +51,7 @@ from ottla.metadata.store.snapshots import (
     read_snapshot,
     write_snapshot,
 )
+from ottla.metadata.voters_record import VotersRecord
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.control import ControlType, build_control_batch
 from ottla.wire.schema import encode
