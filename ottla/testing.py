@@ -54,6 +54,11 @@ class Broker:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
+    def data(self) -> Path:
+        """The data directory of the running broker."""
+        return Path(self._running.broker.log_directories[0])
+
+    @property
     def endpoints(self) -> list[Endpoint]:
         """Every listener with the port it really has."""
         return self._running.endpoints

@@ -102,8 +102,8 @@ ROWS: tuple[Row, ...] = (
     ),
     short(
         "offsets.topic.replication.factor",
-        3,
-        "Replicas of __consumer_offsets when it is made.",
+        1,
+        "Replicas of __consumer_offsets when it is made; Kafka's 3 needs three brokers.",
         rule=at_least(1),
         importance=HIGH,
         in_effect=True,

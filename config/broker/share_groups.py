@@ -202,15 +202,15 @@ ROWS: tuple[Row, ...] = (
     ),
     short(
         "share.coordinator.state.topic.replication.factor",
-        3,
-        "Replicas of __share_group_state when it is made.",
+        1,
+        "Replicas of __share_group_state when it is made; Kafka's 3 needs three brokers.",
         rule=at_least(1),
         importance=HIGH,
         in_effect=True,
     ),
     short(
         "share.coordinator.state.topic.min.isr",
-        2,
+        1,
         "min.insync.replicas of __share_group_state.",
         rule=at_least(1),
         importance=HIGH,

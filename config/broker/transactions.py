@@ -55,15 +55,15 @@ ROWS: tuple[Row, ...] = (
     ),
     short(
         "transaction.state.log.replication.factor",
-        3,
-        "Replicas of __transaction_state when it is made.",
+        1,
+        "Replicas of __transaction_state when it is made; Kafka's 3 needs three brokers.",
         rule=at_least(1),
         importance=HIGH,
         in_effect=True,
     ),
     integer(
         "transaction.state.log.min.isr",
-        2,
+        1,
         "min.insync.replicas of __transaction_state.",
         rule=at_least(1),
         importance=HIGH,

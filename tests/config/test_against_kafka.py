@@ -16,11 +16,9 @@ from ottla.config.definition import NO_DEFAULT, ConfigDefinition, UpdateMode, to
 from ottla.config.dynamic import DYNAMIC_CONFIGS
 from ottla.config.group_configs import GROUP_CONFIGS
 from ottla.config.topics import TOPIC_CONFIGS, TOPIC_SYNONYMS
+from tests.config.other_defaults import OTHER_DEFAULTS
 
 Rows = Mapping[str, list[dict[str, Any]]]
-
-# A temporary directory, Kafka's default, loses data at the next boot.
-OTHER_DEFAULTS = {"log.dir": "ottla-data"}
 
 TABLES = {
     "broker": BROKER_CONFIGS,
