@@ -116,15 +116,23 @@ class BrokerProcess(ABC):
     def _forget_process(self) -> None:
         self.process = None
 
+    def close(self) -> None:
+        """End it if it runs, and remove what is not the caller's."""
+        if self.process is not None:
+            self.kill()
+        self._scratch.cleanup()
+
     def __enter__(self) -> Self:
-        return self if self.process is not None else self.start()
+        try:
+            return self if self.process is not None else self.start()
+        except BaseException:
+            self.close()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.process is not None:
-            self.kill()
-        self._scratch.cleanup()
+        self.close()
 
 
 def _dying_with_its_parent() -> list[str]:

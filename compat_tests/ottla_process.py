@@ -34,8 +34,6 @@ class OttlaProcess(BrokerProcess):
         self._output = _Output(process.stdout, self.log_path)
         line = self._output.line_with_address(START_SECONDS)
         if line is None:
-            if process.poll() is None:
-                self.kill()
             raise BrokerFailed(f"ottla did not become ready; it last wrote:\n{self.log_tail()}")
         self.ready_line = line
         found = ADDRESS.search(line)

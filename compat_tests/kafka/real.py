@@ -88,10 +88,11 @@ class RealKafka(BrokerProcess):
         raise BrokerFailed(f"Kafka did not become ready; it last wrote:\n{self.log_tail()}")
 
     def _settings(self) -> dict[str, str]:
+        node_id = self.properties.get("node.id", "1")
         settings = {
             "process.roles": "broker,controller",
-            "node.id": "1",
-            "controller.quorum.voters": f"1@127.0.0.1:{self.controller_port}",
+            "node.id": node_id,
+            "controller.quorum.voters": f"{node_id}@127.0.0.1:{self.controller_port}",
             "listeners": f"PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{self.controller_port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(self.data_dir),
