@@ -120,6 +120,39 @@ def test_count_matches_for_every_width_of_length(size: int) -> None:
         assert not count_matches(view)
 
 
+def walks_through(payload: bytes, count: int) -> bool:
+    """The same question answered the slow and plain way."""
+    pos = 0
+    for _ in range(count):
+        try:
+            length, pos = read_varint(payload, pos)
+        except (IndexError, InvalidRecord):
+            return False
+        if length < 6:
+            return False
+        pos += length
+    return pos == len(payload)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    runs=st.lists(st.tuples(st.integers(0, 150), st.integers(1, 300)), min_size=1, max_size=6),
+    data=st.data(),
+)
+def test_count_of_many_records_of_like_size(runs: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Runs of records of one size, whole or with a byte changed, are counted as one by one."""
+    sizes = [size for size, times in runs for _ in range(times)]
+    batch = bytearray(build_batch([Record(n, 0, None, bytes(size)) for n, size in enumerate(sizes)]))
+    assert count_matches(BatchView(memoryview(batch)))
+    batch[data.draw(st.integers(61, len(batch) - 1))] = data.draw(st.integers(0, 255))
+    view = BatchView(memoryview(batch))
+    assert count_matches(view) == walks_through(bytes(view.payload), len(sizes))
+    view.records_count += data.draw(st.sampled_from([-1, 1, -20, 20]))
+    assert count_matches(view) == (
+        view.records_count >= 0 and walks_through(bytes(view.payload), view.records_count)
+    )
+
+
 def test_count_matches_does_not_read_the_next_batch() -> None:
     """A record that reaches into the batch after it is found."""
     data = bytearray(build_batch([Record(0, 0, None, b"x" * 20)]) * 2)
