@@ -213,7 +213,7 @@ def _failed(index: int, code: ErrorCode) -> PartitionData:
         high_watermark=-1,
         last_stable_offset=-1,
         log_start_offset=-1,
-        aborted_transactions=None,
+        aborted_transactions=[],  # not null, as it is for uncommitted reads that work
         records=b"",
     )
 

@@ -79,12 +79,12 @@ class _Produce:
 
     def _find(self, topic: TopicProduceData, index: int) -> Partition:
         table = self._context.broker.partitions
-        if self._request.acks not in (-1, 0, 1):
-            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
         if self._context.api_version >= _TOPIC_IDS_SINCE:
             partition = table.by_id(topic.topic_id, index)
         else:
             partition = table.by_name(topic.name, index)
+        if self._request.acks not in (-1, 0, 1):
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
         if is_internal_topic(partition.topic) and self._context.client_id != _ADMIN_CLIENT_ID:
             raise KafkaError(
                 ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}"

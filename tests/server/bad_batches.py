@@ -218,6 +218,7 @@ BAD_BATCHES = [
     BadBatch("a topic without a name", good_batch, UNKNOWN, topic=""),
     BadBatch("a topic of 30,000 letters", good_batch, UNKNOWN, topic="x" * 30_000),
     BadBatch("acks 7", good_batch, ErrorCode.INVALID_REQUIRED_ACKS, acks=7),
+    BadBatch("acks 7 for a partition that is not there", good_batch, UNKNOWN, partition=9, acks=7),
 ]
 
 # Batches that Apache Kafka takes, so that we must, and that must not harm.
