@@ -2,8 +2,10 @@
 
 import re
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient
@@ -16,6 +18,25 @@ from compat_tests.raw_client import RawClient
 BROKERS: dict[str, type[BrokerProcess]] = {"ottla": OttlaProcess, "kafka": RealKafka}
 
 NewTopic = Callable[..., str]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The matrix: how many cases of each file each broker met."""
+    counts: dict[str, dict[str, Counter[str]]] = {}
+    for result in ("passed", "failed", "error", "skipped"):
+        for report in terminalreporter.stats.get(result, []):
+            file, _, case = report.nodeid.partition("::")
+            found = re.search(rf"\[({'|'.join(BROKERS)})[-\]]", case)
+            if file.startswith("compat_tests/") and found:
+                title = Path(file).stem.removeprefix("test_").replace("_", " ")
+                counts.setdefault(title, {name: Counter() for name in BROKERS})[found[1]][result] += 1
+    if not counts:
+        return
+    terminalreporter.section("compatibility")
+    terminalreporter.write_line(f"{'cases that pass':32}" + "".join(f"{name:>12}" for name in BROKERS))
+    for title, brokers in sorted(counts.items()):
+        cells = [f"{brokers[name]['passed']} of {brokers[name].total()}" for name in BROKERS]
+        terminalreporter.write_line(f"{title:32}" + "".join(f"{cell:>12}" for cell in cells))
 
 
 @pytest.fixture(scope="session", params=list(BROKERS))

@@ -6,6 +6,7 @@ from kafka import KafkaAdminClient
 from compat_tests.clients.confluent_client import ConfluentClient
 from compat_tests.load import Load
 from compat_tests.ottla_process import OttlaProcess
+from compat_tests.test_dump_log_segments import dump
 
 ROUNDS = 3
 PARTITIONS = 2
@@ -40,3 +41,7 @@ def test_acknowledged_records_survive(idempotent: bool) -> None:
                 assert len(stored) == len(acknowledged)
                 numbers = [int(record.value.partition(b"-")[2]) for record in stored if record.value]
                 assert numbers == sorted(numbers)
+        assert ottla.stop() == 0
+        segments = sorted(ottla.data_dir.glob("load-*/*.log"))
+        printed = dump("--deep-iteration", "--files", ",".join(map(str, segments)))
+        assert printed.count("isvalid: true") == printed.count("isvalid: ") > 0
