@@ -3,11 +3,12 @@
 `python -m docs.generate` writes them; a test compares them with what it would write, so that they stay true.
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from docs.generate_configs import configs_page
-from ottla.server.registry import load_registry
+from ottla.server.registry import Registration, load_registry
 from ottla.wire.api_keys import api_key_info, api_key_infos
 from ottla.wire.errors import ErrorCode
 
@@ -19,7 +20,7 @@ def apis_page() -> str:
     registry = load_registry()
     served = [
         f"| {info.api_key} | {info.name} | {registration.min_version}–{registration.max_version} "
-        f"| {info.min_version}–{info.max_version} | {_summary(registration.function)} |"
+        f"| {info.min_version}–{info.max_version} | {_summary(registration)} |"
         for registration, info in ((each, api_key_info(each.api_key)) for each in registry.values())
     ]
     missing = [
@@ -64,8 +65,11 @@ def errors_page() -> str:
     )
 
 
-def _summary(function: Callable[..., object]) -> str:
-    return (function.__doc__ or "").strip().splitlines()[0]
+def _summary(registration: Registration) -> str:
+    """What the handler's module says of itself in its first line, behind the API's name and versions."""
+    module = sys.modules[registration.function.__module__]
+    first_line = (module.__doc__ or "").splitlines()[0]
+    return first_line.partition(": ")[2]
 
 
 PAGES: dict[str, Callable[[], str]] = {
