@@ -7,11 +7,12 @@ listener on which they asked; a broker without that listener does not exist for 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ottla.metadata.image import MetadataImage, PartitionImage, TopicImage
 from ottla.metadata.records import RegisterBrokerRecord
 from ottla.wire.errors import ErrorCode
-from ottla.wire.uuids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
+from ottla.wire.uuids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, Uuid
 
 NO_LEADER = -1
 _DIRECTORIES_TAKEN_FOR_ONLINE = (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY)
@@ -28,11 +29,10 @@ class Node:
     fenced: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionView:
+class PartitionView(NamedTuple):
     """One partition for the clients of a listener. `error` is Metadata's word for a leader out of reach."""
 
-    index: int
+    partition_index: int
     leader: int
     offline_replicas: list[int]
     error: ErrorCode
@@ -42,12 +42,14 @@ class PartitionView:
 class ClusterView:
     """Answers from one image for one listener."""
 
-    __slots__ = ("_image", "_listener", "nodes")
+    __slots__ = ("_image", "_listener", "_offline_replicas", "nodes")
 
     def __init__(self, image: MetadataImage, listener: str) -> None:
         self._image = image
         self._listener = listener
         found = (_node(registration, listener) for registration in image.brokers.values())
+        # Many partitions have the same replicas in the same directories: look once.
+        self._offline_replicas: dict[tuple[tuple[int, ...], tuple[Uuid, ...]], list[int]] = {}
         self.nodes: dict[int, Node] = {node.id: node for node in found if node is not None}
 
     def alive_nodes(self) -> list[Node]:
@@ -76,7 +78,11 @@ class ClusterView:
             error = ErrorCode.LISTENER_NOT_FOUND
         else:
             error = ErrorCode.LEADER_NOT_AVAILABLE
-        offline = [replica for replica in image.replicas if self._is_offline(replica, image)]
+        key = (image.replicas, image.directories)
+        offline = self._offline_replicas.get(key)
+        if offline is None:
+            offline = [replica for replica in image.replicas if self._is_offline(replica, image)]
+            self._offline_replicas[key] = offline
         return PartitionView(index, leader, offline, error, image)
 
     def _is_offline(self, replica: int, image: PartitionImage) -> bool:

@@ -12,6 +12,10 @@ twice gets one answer, INVALID_REQUEST.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import trio
 
 from ottla.server.context import RequestContext
 from ottla.server.partition import Partition
@@ -41,6 +45,7 @@ _KNOWN_SINCE = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _LEADER_EPOCH_SINCE = 4
+_LOOKUPS_PER_TURN = 100
 _CONSUMER_REPLICA_ID = -1
 _READ_UNCOMMITTED = 0
 _READ_COMMITTED = 1
@@ -55,25 +60,33 @@ class _ListOffsets:
         self._context = context
         self._request = request
 
+    async def run_in_turns(self) -> ListOffsetsResponse:
+        """As `run`, with the loop free for others now and then."""
+        answered: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+        for count, _ in enumerate(self._answers(answered), 1):
+            if count % _LOOKUPS_PER_TURN == 0:
+                await trio.lowlevel.checkpoint()
+        return _response(answered)
+
     def run(self) -> ListOffsetsResponse:
+        """Answer at once."""
+        answered: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
+        for _ in self._answers(answered):
+            pass
+        return _response(answered)
+
+    def _answers(self, answered: dict[str, dict[int, ListOffsetsPartitionResponse]]) -> Iterator[None]:
         times_named = Counter(
             (topic.name, wanted.partition_index)
             for topic in self._request.topics
             for wanted in topic.partitions
         )
-        answered: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
         for topic in self._request.topics:
             rows = answered.setdefault(topic.name, {})
             for wanted in topic.partitions:
                 duplicate = times_named[topic.name, wanted.partition_index] > 1
                 rows[wanted.partition_index] = self._answer(topic.name, wanted, duplicate)
-        return ListOffsetsResponse(
-            topics=[
-                ListOffsetsTopicResponse(name=name, partitions=list(rows.values()))
-                for name, rows in answered.items()
-                if rows
-            ]
-        )
+                yield
 
     def _answer(
         self, topic: str, wanted: ListOffsetsPartition, duplicate: bool
@@ -121,7 +134,22 @@ class _ListOffsets:
         return partition.log.high_watermark
 
 
+def _response(answered: dict[str, dict[int, ListOffsetsPartitionResponse]]) -> ListOffsetsResponse:
+    return ListOffsetsResponse(
+        topics=[
+            ListOffsetsTopicResponse(name=name, partitions=list(rows.values()))
+            for name, rows in answered.items()
+            if rows
+        ]
+    )
+
+
 @serves(ListOffsetsRequest)
-def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Look every partition up."""
-    return _ListOffsets(context, request).run()
+def handle_list_offsets(
+    context: RequestContext, request: ListOffsetsRequest
+) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
+    """Look every partition up; a request for very many of them takes turns with the other connections."""
+    lookups = _ListOffsets(context, request)
+    if sum(len(topic.partitions) for topic in request.topics) > _LOOKUPS_PER_TURN:
+        return lookups.run_in_turns()
+    return lookups.run()

@@ -118,7 +118,7 @@ class _Answer:
                 error = ErrorCode.REPLICA_NOT_AVAILABLE
         return MetadataResponsePartition(
             error_code=error,
-            partition_index=view.index,
+            partition_index=view.partition_index,
             leader_id=view.leader,
             leader_epoch=view.image.leader_epoch,
             replica_nodes=replicas,

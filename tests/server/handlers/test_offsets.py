@@ -76,3 +76,19 @@ def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
             raw.send(OffsetForLeaderEpochRequest(replica_id=-1, topics=topics), 4).topics[0].partitions[0]
         )
         assert (answer.leader_epoch, answer.end_offset) == (asked.leader_epoch, 10)
+
+
+def test_very_many_partitions_at_once(raw: RawClient) -> None:
+    """A request that takes turns with others is answered as whole and as right as a small one."""
+    count = 250
+    create_topic(raw, "many", partitions=count)
+    produce(raw, "many", [T0], partition=count - 1)
+    wanted = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in [*range(count), count, 7]]
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="many", partitions=wanted)])
+    (topic,) = raw.send(request, 7).topics
+    found = {each.partition_index: (each.error_code, each.offset) for each in topic.partitions}
+    expected = {index: (ErrorCode.NONE, 0) for index in range(count)}
+    expected[7] = (ErrorCode.INVALID_REQUEST, -1)
+    expected[count - 1] = (ErrorCode.NONE, 1)
+    expected[count] = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
+    assert found == expected
