@@ -83,11 +83,13 @@ def test_very_many_partitions_at_once(raw: RawClient) -> None:
     count = 250
     create_topic(raw, "many", partitions=count)
     produce(raw, "many", [T0], partition=count - 1)
-    wanted = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in [*range(count), count, 7]]
+    wanted = [
+        ListOffsetsPartition(partition_index=index, timestamp=-1) for index in [*range(count), count, 7]
+    ]
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name="many", partitions=wanted)])
     (topic,) = raw.send(request, 7).topics
     found = {each.partition_index: (each.error_code, each.offset) for each in topic.partitions}
-    expected = {index: (ErrorCode.NONE, 0) for index in range(count)}
+    expected = dict.fromkeys(range(count), (ErrorCode.NONE, 0))
     expected[7] = (ErrorCode.INVALID_REQUEST, -1)
     expected[count - 1] = (ErrorCode.NONE, 1)
     expected[count] = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1)
