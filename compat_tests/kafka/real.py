@@ -32,6 +32,7 @@ class RealKafka(BrokerProcess):
     """Apache Kafka itself."""
 
     name = "kafka"
+    format_options: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class RealKafka(BrokerProcess):
                 "kafka.tools.StorageTool",
                 "format",
                 f"--cluster-id={cluster_id}",
+                *self.format_options,
                 "-c",
                 str(self.config_path),
             )

@@ -55,7 +55,7 @@ from ottla.metadata.voters_record import VotersRecord
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.control import ControlType, build_control_batch
 from ottla.wire.schema import encode
-from ottla.wire.uuids import ZERO_UUID, Uuid
+from ottla.wire.uuids import Uuid
 
 logger = logging.getLogger("ottla.metadata")
 
@@ -93,7 +93,6 @@ class MetadataStore:
         self.epoch = 0
         self.kraft_version = 0
         self._metadata_directory = metadata_directory
-        self._metadata_directory_id = identity.directory_ids[metadata_directory]
         self._log = log
         self._settings = settings
         self._voters: VotersRecord | None = None
@@ -242,16 +241,12 @@ class MetadataStore:
         self._log.begin_appending(snapshot_end, now_ms)
         self.epoch += 1
         write_quorum_state(log_directory, self.node_id, self.epoch, self.kraft_version)
-        version = 1 if self.kraft_version else 0
-        directory_id = self._metadata_directory_id if version else ZERO_UUID
-        voters = [Voter(voter_id=self.node_id, voter_directory_id=directory_id)]
-        change = LeaderChangeMessage(
-            version=version, leader_id=self.node_id, voters=voters, granting_voters=voters
-        )
+        voters = [Voter(voter_id=self.node_id)]
+        change = LeaderChangeMessage(version=0, leader_id=self.node_id, voters=voters, granting_voters=voters)
         offset = self._log.end_offset
         batch = build_control_batch(
             ControlType.LEADER_CHANGE,
-            encode(change, version),
+            encode(change, 0),
             timestamp=now_ms,
             base_offset=offset,
             partition_leader_epoch=self.epoch,
