@@ -1,4 +1,4 @@
-"""What a broker does beside answering: retention, flushing, checkpoints, removing deleted files, metadata snapshots.
+"""What a broker does beside answering: retention, flushing, checkpoints, deleted files, idle producers, snapshots.
 
 Each chore is a loop with the interval that Kafka's configuration names. Decisions on a log are made in the event
 loop, where appends are made too; what touches the disk for long runs in a worker thread.
@@ -7,12 +7,13 @@ loop, where appends are made too; what touches the disk for long runs in a worke
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import trio
 
 from ottla.log_store.directory import flush_logs
+from ottla.log_store.log import Log
 from ottla.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ class Maintenance:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._purges: trio.Nursery | None = None
-        self._last_flush_ms: dict[int, int] = {}
 
     async def run(self) -> None:
         """Do all chores until cancelled."""
@@ -42,7 +42,14 @@ class Maintenance:
                 _every, config.get_int("log.retention.check.interval.ms") / 1000, self.enforce_retention
             )
             nursery.start_soon(
-                _every, config.get_int("log.flush.offset.checkpoint.interval.ms") / 1000, self.write_checkpoints
+                _every,
+                config.get_int("log.flush.offset.checkpoint.interval.ms") / 1000,
+                self.write_checkpoints,
+            )
+            nursery.start_soon(
+                _every,
+                config.get_int("producer.id.expiration.check.interval.ms") / 1000,
+                self.forget_idle_producers,
             )
             nursery.start_soon(_every, _FLUSH_CHECK_SECONDS, self.flush_due_logs)
             nursery.start_soon(_every, _SNAPSHOT_CHECK_SECONDS, self._broker.write_metadata_snapshot_if_due)
@@ -51,18 +58,28 @@ class Maintenance:
     async def enforce_retention(self) -> None:
         """Delete old segments, and their files after file.delete.delay.ms."""
         now_ms = self._broker.now_ms()
-        for count, partition in enumerate(list(self._broker.partitions)):
-            if count % _LOGS_BETWEEN_YIELDS == _LOGS_BETWEEN_YIELDS - 1:
-                await trio.lowlevel.checkpoint()
-            if partition.log.is_closed:
-                continue
+        deleted = 0
+        async for each in self._open_logs():
             try:
-                deleted = partition.log.delete_old_segments(now_ms)
+                deleted += each.delete_old_segments(now_ms)
             except KafkaError as error:
-                log.error("retention failed partition=%s error=%s", partition.log.name, error)
-                continue
-            if deleted:
-                self.purge_later()
+                log.error("retention failed partition=%s error=%s", each.name, error)
+        if deleted:
+            self.purge_later()
+
+    async def forget_idle_producers(self) -> None:
+        """Drop the state of producers idle for producer.id.expiration.ms."""
+        now_ms = self._broker.now_ms()
+        async for each in self._open_logs():
+            each.producers.remove_expired(now_ms)
+
+    async def _open_logs(self) -> AsyncIterator[Log]:
+        """Every log in use, with a pause now and then so that clients are not kept waiting."""
+        for count, partition in enumerate(list(self._broker.partitions), 1):
+            if count % _LOGS_BETWEEN_YIELDS == 0:
+                await trio.lowlevel.checkpoint()
+            if not partition.log.is_closed:
+                yield partition.log
 
     def purge_later(self) -> None:
         """Remove the files of deleted segments and topics once nobody needs to find them by name any more."""
@@ -93,19 +110,19 @@ class Maintenance:
         for partition in self._broker.partitions:
             each = partition.log
             if each.is_closed or not each.unflushed_messages:
-                continue
-            last_ms = self._last_flush_ms.setdefault(id(each), now_ms)
-            if each.has_unflushed_segments or now_ms - last_ms >= each.config.flush_ms:
+                partition.flushed_ms = now_ms
+            elif each.has_unflushed_segments or now_ms - partition.flushed_ms >= each.config.flush_ms:
+                partition.flushed_ms = now_ms
                 due.append(each)
-                self._last_flush_ms[id(each)] = now_ms
         if due:
-            try:
-                await trio.to_thread.run_sync(flush_logs, due)
-            except KafkaError as error:
-                log.error("flush failed error=%s", error)
+            await trio.to_thread.run_sync(flush_logs, due)
 
 
 async def _every(seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
+    """A chore that the disk refuses is tried again at its next turn; the broker serves on."""
     while True:
         await trio.sleep(seconds)
-        await chore()
+        try:
+            await chore()
+        except (OSError, KafkaError) as error:
+            log.error("chore failed chore=%s error=%s", getattr(chore, "__name__", chore), error)

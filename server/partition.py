@@ -22,7 +22,7 @@ class AppendWaiter(Protocol):
 class Partition:
     """The leader's side of one partition."""
 
-    __slots__ = ("index", "leader_epoch", "log", "topic", "waiters")
+    __slots__ = ("flushed_ms", "index", "leader_epoch", "log", "topic", "waiters")
 
     def __init__(self, topic: str, index: int, log: Log, leader_epoch: int) -> None:
         self.topic = topic
@@ -30,6 +30,7 @@ class Partition:
         self.log = log
         self.leader_epoch = leader_epoch
         self.waiters: set[AppendWaiter] = set()
+        self.flushed_ms = 0  # when everything in the log was last known to be on the disk
 
     def append(self, batches: memoryview, now_ms: int) -> AppendResult:
         """Append a producer's batches and wake whoever waits for them. Raises KafkaError."""

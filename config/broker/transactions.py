@@ -114,5 +114,6 @@ ROWS: tuple[Row, ...] = (
         rule=at_least(1),
         importance=LOW,
         internal=True,
+        in_effect=True,
     ),
 )

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
-from typing import Final
 
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.compression import Codec, decompress_chunks
