@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ottla.log_store.checkpoints import CorruptCheckpoint
-from ottla.log_store.files import LOG_SUFFIX, OS_FILE_SYSTEM
+from ottla.log_store.files import DELETED_SUFFIX, LOG_SUFFIX, OS_FILE_SYSTEM
 from ottla.log_store.leader_epochs import FILE_NAME as EPOCHS_FILE_NAME
 from ottla.log_store.leader_epochs import LeaderEpochs
 from ottla.log_store.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE_NAME
@@ -28,6 +28,9 @@ METADATA_TOPIC_ID = ONE_UUID
 INDEX_BYTES = 10 << 20
 
 logger = logging.getLogger("ottla.metadata")
+
+_LEFTOVERS = (DELETED_SUFFIX, ".part", ".tmp")
+"""What a crash leaves of a deletion or of a file that was being written."""
 
 _SEGMENT_NAME = re.compile(r"(\d{20})\.log\Z")
 
@@ -100,8 +103,8 @@ class MetadataLog:
 
         A log that ends before `snapshot_end_offset` is replaced by an empty one that begins there.
         """
-        if not self.directory.is_dir():
-            self.directory.mkdir(parents=True)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        _remove([entry.path for entry in os.scandir(self.directory) if entry.name.endswith(_LEFTOVERS)])
         if not (self.directory / PARTITION_METADATA_FILE_NAME).exists():
             path = str(self.directory / PARTITION_METADATA_FILE_NAME)
             write_partition_metadata(OS_FILE_SYSTEM, path, METADATA_TOPIC_ID, sync=True)
