@@ -8,6 +8,7 @@ fewest partitions so far.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from ottla.metadata.features import supports_directories
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import PartitionRecord, RegisterBrokerRecord
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -21,6 +22,7 @@ class Placement:
         self._brokers = image.brokers
         self._node_id = node_id
         self._load = _directory_load(image, node_id)
+        self._knows_directories = supports_directories(image.metadata_version)
 
     def choose(self, partitions: int, replication_factor: int) -> list[list[int]]:
         """Replicas for each of `partitions` new partitions; InvalidReplicationFactor as KafkaError."""
@@ -82,7 +84,9 @@ class Placement:
             leader=isr[0],
             leader_epoch=0,
             partition_epoch=0,
-            directories=[self._directory_for(broker_id) for broker_id in replicas],
+            directories=[self._directory_for(broker_id) for broker_id in replicas]
+            if self._knows_directories
+            else [],
         )
 
     def _directory_for(self, broker_id: int) -> Uuid:

@@ -6,7 +6,7 @@ readers learn the metadata.version from them, then nodes, topics, configs, quota
 
 from collections.abc import Iterator
 
-from ottla.metadata.features import METADATA_VERSION
+from ottla.metadata.features import METADATA_VERSION, supports_directories
 from ottla.metadata.image.image import MetadataImage
 from ottla.metadata.records import (
     ClientQuotaRecord,
@@ -28,11 +28,13 @@ def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
             yield FeatureLevelRecord(name=name, feature_level=level)
     yield from image.brokers.values()
     yield from image.controllers.values()
+    with_directories = supports_directories(image.metadata_version)
     for topic_name in image.topic_names():
         topic = image.topics_by_name[topic_name]
         yield TopicRecord(name=topic.name, topic_id=topic.topic_id)
         for partition_id in sorted(topic.partitions):
-            yield topic.partitions[partition_id].to_record(topic.topic_id, partition_id)
+            partition = topic.partitions[partition_id]
+            yield partition.to_record(topic.topic_id, partition_id, with_directories=with_directories)
     for (resource_type, resource_name), values in image.configs.items():
         for name, value in values.items():
             yield ConfigRecord(

@@ -73,8 +73,11 @@ class PartitionImage:
             self, eligible_leader_replicas=(), last_known_elr=(), partition_epoch=self.partition_epoch + 1
         )
 
-    def to_record(self, topic_id: Uuid, partition_id: int) -> PartitionRecord:
-        """The one record that tells this partition whole, as a snapshot does."""
+    def to_record(self, topic_id: Uuid, partition_id: int, *, with_directories: bool) -> PartitionRecord:
+        """The one record that tells this partition whole, as a snapshot does.
+
+        Older metadata versions know no directories.
+        """
         return PartitionRecord(
             partition_id=partition_id,
             topic_id=topic_id,
@@ -86,7 +89,7 @@ class PartitionImage:
             leader_recovery_state=self.leader_recovery_state,
             leader_epoch=self.leader_epoch,
             partition_epoch=self.partition_epoch,
-            directories=list(self.directories),
+            directories=list(self.directories) if with_directories else [],
             eligible_leader_replicas=list(self.eligible_leader_replicas) or None,
             last_known_elr=list(self.last_known_elr) or None,
         )

@@ -416,3 +416,26 @@ def test_growing_log_leaves_a_snapshot_when_closed(tmp_path: Path) -> None:
     again = open_store(tmp_path)
     assert again.image.broker_configs(None) == store.image.broker_configs(None)
     again.close(NOW_MS)
+
+
+@pytest.mark.parametrize("level", [7, 14, 17, 21, 23, 29])
+def test_older_metadata_versions_live_on(tmp_path: Path, level: int) -> None:
+    """Everything planned and every snapshot can be written under the level that a Kafka left in force."""
+    write_snapshot(
+        tmp_path / "bootstrap.checkpoint",
+        [FeatureLevelRecord(name="metadata.version", feature_level=level)],
+        epoch=0,
+        last_contained_log_ms=0,
+        now_ms=NOW_MS,
+        metadata_version=level,
+    )
+    store = open_store(tmp_path)
+    register(store)
+    create_topic(store, "orders", 2)
+    store.write_snapshot(NOW_MS)
+    depart(store)
+    again = open_store(tmp_path)
+    assert again.image.metadata_version == level
+    register(again)
+    assert again.image.topics_by_name["orders"].partitions[1].leader == 1
+    again.close(NOW_MS)
