@@ -89,6 +89,10 @@ class Maintenance:
 
     async def _purge_after(self, delay: float) -> None:
         await trio.sleep(delay)
+        await _attempt(self.purge)
+
+    async def purge(self) -> None:
+        """Remove the files of deleted segments and topics now."""
         await trio.to_thread.run_sync(self._purge)
 
     def _purge(self) -> None:
@@ -119,10 +123,18 @@ class Maintenance:
 
 
 async def _every(seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
-    """A chore that the disk refuses is tried again at its next turn; the broker serves on."""
     while True:
         await trio.sleep(seconds)
-        try:
-            await chore()
-        except (OSError, KafkaError) as error:
-            log.error("chore failed chore=%s error=%s", getattr(chore, "__name__", chore), error)
+        await _attempt(chore)
+
+
+async def _attempt(chore: Callable[[], Awaitable[None]]) -> None:
+    """A chore that the disk refuses is tried again at its next turn, and one with a bug in it is told with its
+    traceback; the broker serves on in both cases."""
+    name = getattr(chore, "__name__", chore)
+    try:
+        await chore()
+    except (OSError, KafkaError) as error:
+        log.error("chore failed chore=%s error=%s", name, error)
+    except Exception:
+        log.exception("chore failed chore=%s", name)

@@ -105,3 +105,26 @@ async def test_a_chore_that_fails_is_tried_again(broker: Broker, autojump_clock:
     with trio.move_on_after(200):
         await Failing(broker).run()
     assert len(tries) >= 3
+
+
+async def test_a_chore_with_a_bug_is_told_and_tried_again(
+    broker: Broker, autojump_clock: trio.abc.Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither a chore nor the purge that a deletion starts can end the broker."""
+    tries = []
+
+    class Buggy(Maintenance):
+        async def write_checkpoints(self) -> None:
+            tries.append("checkpoints")
+            self.purge_later()
+            raise ZeroDivisionError
+
+        async def purge(self) -> None:
+            tries.append("purge")
+            raise OSError(5, "Input/output error")
+
+    with trio.move_on_after(200):
+        await Buggy(broker).run()
+    assert tries.count("checkpoints") >= 3
+    assert tries.count("purge") >= 2
+    assert "ZeroDivisionError" in caplog.text
