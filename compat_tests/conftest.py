@@ -8,7 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import OffsetSpec
 
 from compat_tests.broker_process import BrokerProcess
 from compat_tests.kafka.real import RealKafka
@@ -75,6 +76,9 @@ def new_topic(topic_name: str, admin: KafkaAdminClient) -> NewTopic:
         settings = {"retention.ms": "-1", **configs}
         wanted = {"num_partitions": partitions, "replication_factor": 1, "configs": settings}
         admin.create_topics({topic_name: wanted}, wait_for_metadata=True)
+        # Kafka names a leader a moment before it leads; this asks again until it does.
+        latest = {TopicPartition(topic_name, number): OffsetSpec.LATEST for number in range(partitions)}
+        admin.list_partition_offsets(latest)
         return topic_name
 
     return create
