@@ -4,6 +4,7 @@ Heavy imports wait until the command is known, so that `--help` and a typing mis
 """
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from time import perf_counter

@@ -103,8 +103,8 @@ async def _stop_on_signal(server: Server, signals: AsyncIterator[int]) -> None:
 
 def _announce(server: Server, started: float) -> None:
     # What start-up left behind lives as long as the process: keep the collector from walking it again and again.
-    gc.collect()
     gc.freeze()
+    gc.enable()
     addresses = ",".join(str(endpoint) for endpoint in server.endpoints)
     directories = ",".join(server.broker.log_directories)
     topics = len(server.broker.image.topics_by_name)
