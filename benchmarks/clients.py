@@ -3,7 +3,6 @@
 A broker is warmed up before, so that a JIT compiler has done its work when the clock runs.
 """
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -115,46 +114,6 @@ def small_requests(broker: BrokerProcess, topic: str, producers: int, count: int
     for client in clients:
         assert client.flush(PATIENCE_SECONDS) == 0
     assert failures == []
-
-
-class FirstAcknowledgement:
-    """A client that is there before the broker: notes when its first record is acknowledged."""
-
-    def __init__(self, broker: BrokerProcess) -> None:
-        self._failures: list[str] = []
-        self._producer = _producer(
-            broker,
-            self._failures,
-            **{
-                "acks": "all",
-                "linger.ms": 0,
-                "delivery.report.only.error": False,
-                "reconnect.backoff.ms": 10,
-                "reconnect.backoff.max.ms": 20,
-                "topic.metadata.refresh.fast.interval.ms": 10,
-                "retry.backoff.ms": 10,
-            },
-        )
-        self._arrived_at = 0.0
-        self._done = threading.Event()
-        self._producer.produce("first", b"x", on_delivery=self._delivered)
-        self._thread = threading.Thread(target=self._poll, daemon=True)
-        self._thread.start()
-
-    def arrived_at(self) -> float:
-        """When it came, on the clock of time.perf_counter."""
-        assert self._done.wait(PATIENCE_SECONDS)
-        self._thread.join()
-        return self._arrived_at
-
-    def _poll(self) -> None:
-        while not self._done.is_set():
-            self._producer.poll(0.1)
-
-    def _delivered(self, error: KafkaError | None, _message: Any) -> None:
-        self._arrived_at = time.perf_counter()
-        assert error is None, error
-        self._done.set()
 
 
 def _producer(broker: BrokerProcess, failures: list[str], **settings: Any) -> Producer:

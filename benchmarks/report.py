@@ -19,7 +19,7 @@ one process with a data directory of its own, on the same machine ({machine}), t
 The client is librdkafka through confluent-kafka and shares the machine with the broker, so absolute figures say as
 much about client and machine as about the brokers: what counts is the last column.
 
-Run it yourself: `make bench` (about ten minutes) or `make bench QUICK=1` (about two).
+Run it yourself: `make bench` (about five minutes) or `make bench QUICK=1` (about one and a half).
 This page was written by {command}.
 """
 
