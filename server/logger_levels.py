@@ -52,9 +52,7 @@ def change_logger_levels(changes: Sequence[AlterableConfig], *, validate_only: b
     if validate_only:
         return
     for change in changes:
-        level = (
-            _LEVELS[str(change.value)] if change.config_operation == Operation.SET else logging.NOTSET
-        )
+        level = _LEVELS[str(change.value)] if change.config_operation == Operation.SET else logging.NOTSET
         loggers[change.name].setLevel(level)
 
 
