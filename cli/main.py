@@ -51,6 +51,8 @@ def _parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     arguments = _parser().parse_args(argv)
+    # Start-up makes objects that stay: collecting among them would only take time. Serving turns it on again.
+    gc.disable()
     from ottla.cli.serve import serve
 
     return serve(arguments, _STARTED)

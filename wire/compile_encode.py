@@ -129,9 +129,7 @@ def _flat_defaults(specs: list[FieldSpec]) -> tuple[Callable[[Any], Any], Any]:
     taken out one by one, because comparing tuples of numbers is much quicker than comparing structures."""
     names: list[str] = []
     for spec in specs:
-        inner = (
-            [] if spec.structure is None or spec.is_array or spec.nullable else specs_of(spec.structure)
-        )
+        inner = [] if spec.structure is None or spec.is_array or spec.nullable else specs_of(spec.structure)
         if inner and all(part.structure is None for part in inner):
             names += [f"{spec.name}.{part.name}" for part in inner]
         else:
