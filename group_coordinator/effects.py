@@ -1,0 +1,74 @@
+"""What goes into a shard of groups and what comes out of it.
+
+An event is a request with the number of the waiter who wants its answer, a timer that fired, or news of
+topics. Effects are executed by the server in their order: records are appended to the log as one batch and
+then applied, and only then do answers behind them leave.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ottla.group_coordinator.records import CoordinatorRecord
+from ottla.wire.schema import Message
+
+
+class TimerKey(NamedTuple):
+    """`kind` names who set it, such as `classic.session`; each family has its own kinds."""
+
+    kind: str
+    group_id: str
+    member_id: str = ""
+
+
+class Append(NamedTuple):
+    """Write these records, all or none, and apply them."""
+
+    records: tuple[CoordinatorRecord, ...]
+
+
+class Reply(NamedTuple):
+    """Answer a waiter; each waiter is answered once."""
+
+    waiter: int
+    response: Message
+
+
+class SetTimer(NamedTuple):
+    """Fire at this time; replaces an earlier timer with the same key."""
+
+    key: TimerKey
+    at_ms: int
+
+
+class CancelTimer(NamedTuple):
+    key: TimerKey
+
+
+Effect = Append | Reply | SetTimer | CancelTimer
+
+
+class GroupRequest(NamedTuple):
+    """A request of a client. What needs only the metadata the server has already answered: names of topics by
+    their ids, topics that do not exist."""
+
+    waiter: int
+    message: Message
+    api_version: int
+    client_id: str = ""
+    client_host: str = ""
+
+
+class TimerFired(NamedTuple):
+    key: TimerKey
+
+
+class TopicsChanged(NamedTuple):
+    """Topics of these names were created, got partitions, or were deleted; the view of topics already shows
+    it."""
+
+    created_or_grown: frozenset[str]
+    deleted: frozenset[str]
+
+
+Event = GroupRequest | TimerFired | TopicsChanged
