@@ -14,6 +14,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -96,7 +97,8 @@ class Broker:
     def stop(self) -> None:
         """Stop gracefully; a temporary directory is removed."""
         if self._thread is not None and self._token is not None:
-            self._token.run_sync_soon(self._running.request_stop)
+            with suppress(trio.RunFinishedError):  # it has failed by itself, which is told below
+                self._token.run_sync_soon(self._running.request_stop)
             self._thread.join(_STOP_SECONDS)
             self._thread = None
             self._server = None

@@ -56,7 +56,7 @@ class Connection:
         self._end = 0
 
     async def serve(self) -> None:
-        """The connection's whole life. Never raises for what a peer can cause."""
+        """The connection's whole life. Whatever goes wrong in it, even a bug of ours, ends with it."""
         try:
             with self._scope:
                 await self._serve()
@@ -64,6 +64,8 @@ class Connection:
             log.warning("connection closed peer=%s reason=%s", self.peer, reason)
         except OSError as error:
             log.debug("connection lost peer=%s error=%s", self.peer, error)
+        except Exception:
+            log.exception("connection failed peer=%s", self.peer)
         finally:
             self._drop_buffer()
             self._sock.close()

@@ -1,8 +1,9 @@
 """From a frame to the chunks of its answer: header, version check, decode, handler, encode.
 
 The boundary where errors are sorted: what a peer got wrong closes that connection with one line
-(`CloseConnection`); anything else that escapes a handler is a bug of ours, logged with its traceback, and closes
-that connection too, so that the client retries instead of reading a made-up answer.
+(`CloseConnection`); anything else that escapes a handler, or an answer that cannot be encoded, is a bug of ours,
+logged with its traceback, and closes that connection too, so that the client retries instead of reading a made-up
+answer.
 """
 
 import logging
@@ -58,16 +59,18 @@ class Dispatcher:
         context.api_version = version
         context.client_id = header.client_id
         context.correlation_id = header.correlation_id
-        response = await self._handle(registration, header, request)
-        if response is None:
-            return 0
-        return self._append_response(registration, header, version, response, out)
+        return await self._handle(registration, header, request, out)
 
-    async def _handle(self, registration: Registration, header: RequestHeader, request: Any) -> Any:
+    async def _handle(
+        self, registration: Registration, header: RequestHeader, request: Any, out: list[Chunk]
+    ) -> int:
         try:
             response = registration.function(self._context, request)
             if type(response) is CoroutineType:
                 response = await response
+            if response is None:
+                return 0
+            return self._append_response(registration, header, header.api_version, response, out)
         except CloseConnection:
             raise
         except Exception:
@@ -79,7 +82,6 @@ class Dispatcher:
                 header.correlation_id,
             )
             raise CloseConnection(f"internal error in {registration.api_key.name}") from None
-        return response
 
     def _append_response(
         self, registration: Registration, header: RequestHeader, version: int, response: Any, out: list[Chunk]

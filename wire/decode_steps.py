@@ -3,7 +3,8 @@
 A step takes the buffer, the position and the list of values read so far; it appends its value and returns
 the position behind it. Reading past the end of the buffer raises IndexError or struct.error, which the
 decoder around turns into MalformedMessage; slices would be cut short silently, so every length is compared
-with the bytes left first. Strings are decoded as Kafka does it: bytes that are not UTF-8 become U+FFFD.
+with the bytes left first. Strings are decoded as Kafka does it: bytes that are not UTF-8 become U+FFFD. That
+is three bytes for one, so a string that could not be sent back for its length is refused here.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ ElementsReader = Callable[[memoryview, int, int, list[Any]], int]
 """A step for `count` elements; the count has been checked."""
 
 MAX_STRING_BYTES = 0x7FFF
+_SURE_TO_FIT_BYTES = MAX_STRING_BYTES // 3
 MAX_FEW_ELEMENTS = 6
 """Arrays of up to as many numbers, such as replicas, have a precompiled layout."""
 
@@ -72,6 +74,8 @@ def compact_string_step(nullable: bool) -> Step:
             raise MalformedMessage(f"string of {length - 1} bytes, {len(buf) - pos} bytes left")
         if length:
             values.append(str(buf[pos:end], "utf-8", "replace"))
+            if length > _SURE_TO_FIT_BYTES:
+                _check_fits(values[-1])
             return end
         if not nullable:
             raise MalformedMessage("null, but the field is not nullable")
@@ -90,6 +94,8 @@ def string_step(nullable: bool) -> Step:
             raise MalformedMessage(f"string of {length} bytes, {len(buf) - pos} bytes left")
         if length >= 0:
             values.append(str(buf[pos:end], "utf-8", "replace"))
+            if length > _SURE_TO_FIT_BYTES:
+                _check_fits(values[-1])
             return int(end)
         check_null(length, nullable)
         values.append(None)
@@ -173,6 +179,12 @@ def _compact_length(buf: memoryview, pos: int) -> tuple[int, int]:
 
 def _plain_length(buf: memoryview, pos: int) -> tuple[int, int]:
     return _int32(buf, pos)[0], pos + 4
+
+
+def _check_fits(text: str) -> None:
+    size = len(text.encode())
+    if size > MAX_STRING_BYTES:
+        raise MalformedMessage(f"a string that is not UTF-8, {size} bytes when mended")
 
 
 def check_null(length: int, nullable: bool) -> None:

@@ -161,11 +161,17 @@ class ErrorCode(IntEnum):
     SHARE_SESSION_LIMIT_REACHED = 133, True, "No more share sessions can be opened."
 
 
+MAX_DETAIL_CHARACTERS = 8000
+"""No text of so many has more bytes than a string of the protocol can."""
+
+
 class KafkaError(Exception):
     """What a client must learn: an error code, and a sentence of its own where the table's does not say
-    enough."""
+    enough. The sentence may quote what the client sent, so its length is bounded here."""
 
     def __init__(self, code: ErrorCode, detail: str | None = None) -> None:
+        if detail is not None and len(detail) > MAX_DETAIL_CHARACTERS:
+            detail = detail[: MAX_DETAIL_CHARACTERS - 3] + "..."
         super().__init__(code, detail)
         self.code = code
         self.detail = detail

@@ -133,6 +133,16 @@ BAD_INPUTS = [
     ),
     BadInput("count of six bytes", lambda: metadata_v9(b"\xff" * 5 + b"\x01"), log_says="topics"),
     BadInput("string beyond the frame", lambda: metadata_v1(struct.pack(">ih", 1, 30_000) + b"x" * 10)),
+    BadInput(
+        "a name that grows when it is sent back",
+        lambda: metadata_v1(struct.pack(">ih", 1, 20_000) + b"\xff" * 20_000),
+        log_says="UTF-8",
+    ),
+    BadInput(
+        "a compact name that grows",
+        lambda: metadata_v9(b"\x02" + unsigned_varint(20_001) + b"\xff" * 20_000 + bytes(5)),
+        log_says="UTF-8",
+    ),
     BadInput("negative string", lambda: metadata_v1(struct.pack(">ih", 1, -7))),
     BadInput("null where none may be", lambda: metadata_v1(struct.pack(">ih", 1, -1))),
     BadInput("a body too short", lambda: metadata_v9(METADATA_V9_BODY[:-1])),

@@ -20,6 +20,7 @@ from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import ErrorCode
 from ottla.wire.headers import decode_response_header
 from ottla.wire.messages.api_versions import ApiVersionsResponse
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -300,3 +301,15 @@ def test_the_log_holds_what_was_acknowledged_and_nothing_else(witness: Witness) 
             assert view.base_offset == offset
             offset = view.next_offset
     assert offset == witness.log_end_offset
+
+
+def test_a_refusal_that_quotes_a_very_long_name_is_answered(witness: Witness) -> None:
+    """The sentence is cut where the protocol has no room for it."""
+    topic = CreatableTopic(name="x" * 32_760, num_partitions=1, replication_factor=1)
+    with Client(witness.broker) as client:
+        client.send(request(CreateTopicsRequest(topics=[topic], timeout_ms=1000), 7))
+        body = body_of(ApiKey.CREATE_TOPICS, 7, client.answer())
+    [result] = decode(CreateTopicsResponse, 7, body).topics
+    assert result.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert result.error_message is not None
+    assert result.error_message.endswith("xxx...")

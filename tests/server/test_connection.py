@@ -199,6 +199,21 @@ async def test_answers_before_a_bad_request_are_sent_before_the_connection_close
         assert await client.receive(100) == framed(b"good")
 
 
+async def test_a_bug_ends_its_own_connection_only(caplog: pytest.LogCaptureFixture) -> None:
+    """An error that nobody foresaw is logged with its traceback and goes no further than its connection."""
+
+    async def fail(frame: bytes) -> bytes:
+        raise ZeroDivisionError
+
+    async with connected() as (other, _, _):
+        async with connected(fail) as (client, _, _):
+            await client.send(framed(b"x"))
+            assert await client.receive(1) == b""
+        await other.send(framed(b"hi"))
+        assert await other.receive(6) == framed(b"hi")
+    assert "ZeroDivisionError" in caplog.text
+
+
 async def test_stop_closes_an_idle_connection_at_once_and_a_busy_one_after_its_answer() -> None:
     """Graceful stop lets the request at hand be answered."""
     release = trio.Event()

@@ -168,6 +168,16 @@ def test_text_that_is_not_utf8_is_read_as_kafka_reads_it() -> None:
     assert request.topics[0].name == "��"
 
 
+def test_text_that_is_not_utf8_must_not_grow_beyond_a_string() -> None:
+    """Mending makes three bytes of one; what no answer could name again is refused when it is read."""
+    data = encode(MetadataRequest(topics=[MetadataRequestTopic(name="x" * 10_923)]), 1)
+    with pytest.raises(MalformedMessage, match="not UTF-8, 32769 bytes"):
+        decode(MetadataRequest, 1, data.replace(b"x", b"\xff"))
+    data = encode(MetadataRequest(topics=[MetadataRequestTopic(name="x" * 10_922)]), 12)
+    request = decode(MetadataRequest, 12, data.replace(b"x", b"\xff"))
+    assert decode(MetadataRequest, 12, encode(request, 12)) == request
+
+
 def tagged_section(count: int, fields: bytes) -> bytes:
     """An ApiVersions v3 request with this section of tagged fields."""
     return b"\x02a\x02b" + unsigned_varint(count) + fields

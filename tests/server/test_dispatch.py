@@ -1,0 +1,54 @@
+"""The boundary where errors are sorted: whatever a handler or an encoder does, only its connection ends."""
+
+import pytest
+
+from ottla.server.context import RequestContext
+from ottla.server.dispatch import CloseConnection, Dispatcher
+from ottla.server.registry import HandlerFunction, Registration
+from ottla.wire.api_keys import ApiKey
+from ottla.wire.chunks import Chunk
+from ottla.wire.headers import RequestHeader, encode_request_header
+from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
+from ottla.wire.schema import encode
+
+VERSION = 1
+FRAME = encode_request_header(RequestHeader(ApiKey.METADATA, VERSION, 5, "me")) + encode(
+    MetadataRequest(topics=[]), VERSION
+)
+
+
+def dispatcher(function: HandlerFunction) -> Dispatcher:
+    """Serves Metadata, version 1, by a function of the test's own."""
+    context = RequestContext(None, "PLAINTEXT", "127.0.0.1")  # type: ignore[arg-type]
+    served = Registration(ApiKey.METADATA, MetadataRequest, function, VERSION, VERSION, VERSION)
+    return Dispatcher({ApiKey.METADATA: served}, context)
+
+
+async def test_an_answer_is_framed() -> None:
+    """Size, correlation id, body."""
+    out: list[Chunk] = []
+    response = MetadataResponse(controller_id=3)
+    size = await dispatcher(lambda context, request: response).answer(memoryview(FRAME), out)
+    body = encode(response, VERSION)
+    assert b"".join(map(bytes, out)) == (4 + len(body)).to_bytes(4, "big") + b"\0\0\0\5" + body
+    assert size == 8 + len(body)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda context, request: 1 // 0,
+        lambda context, request: MetadataResponse(controller_id="three"),
+        lambda context, request: MetadataResponse(cluster_id="x", controller_id=2**40),
+    ],
+    ids=["handler", "answer of a wrong type", "answer of a wrong value"],
+)
+async def test_a_bug_closes_the_connection_and_leaves_no_half_answer(
+    function: HandlerFunction, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An exception in a handler and one in the encoding of what it returned are told alike."""
+    out: list[Chunk] = []
+    with pytest.raises(CloseConnection, match="internal error in METADATA"):
+        await dispatcher(function).answer(memoryview(FRAME), out)
+    assert out == []
+    assert "request failed api=METADATA version=1 client_id='me' correlation_id=5" in caplog.text
