@@ -1,0 +1,69 @@
+"""The uniform assignor: counts that differ by one at most, and as few moves as that allows.
+
+When all members subscribe to the same topics, quotas are known from the start: every member keeps what it has up to its
+quota, and what is free fills those below theirs. Other groups are balanced topic by topic (`mixed.py`).
+"""
+
+from ottla.group_coordinator.consumer.assignors.mixed import assign_mixed
+from ottla.group_coordinator.consumer.assignors.spec import GroupSpec, Partitions
+from ottla.wire.uuids import Uuid
+
+
+def assign_uniform(group: GroupSpec) -> dict[str, Partitions]:
+    """Balance first, stickiness second."""
+    if not group.members:
+        return {}
+    if not group.homogeneous:
+        return assign_mixed(group)
+    topic_ids = next(iter(group.members.values())).topic_ids
+    return _assign_homogeneous(group, topic_ids) if topic_ids else {}
+
+
+def _assign_homogeneous(group: GroupSpec, topic_ids: frozenset[Uuid]) -> dict[str, Partitions]:
+    taken: dict[Uuid, set[int]] = {topic_id: set() for topic_id in topic_ids}
+    for member in group.members.values():
+        for topic_id, partitions in member.assigned.items():
+            if topic_id in taken:
+                taken[topic_id] |= partitions
+    free = [
+        (topic_id, partition)
+        for topic_id in sorted(topic_ids)
+        for partition in range(group.partition_counts[topic_id])
+        if partition not in taken[topic_id]
+    ]
+    total = sum(group.partition_counts[topic_id] for topic_id in topic_ids)
+    quota, extras = divmod(total, len(group.members))
+
+    result: dict[str, dict[Uuid, set[int]]] = {}
+    wanted: list[tuple[str, int]] = []
+    for index, (member_id, member) in enumerate(group.members.items()):
+        room = quota + (extras > 0)
+        kept: dict[Uuid, set[int]] = {}
+        for topic_id, partitions in member.assigned.items():
+            if topic_id not in taken:
+                continue
+            ordered = sorted(partitions)
+            if ordered[:room]:
+                kept[topic_id] = set(ordered[:room])
+            free.extend((topic_id, partition) for partition in ordered[room:])
+            room -= min(room, len(ordered))
+        takes_extra = extras > 0
+        if takes_extra and room and len(group.members) - index > extras:
+            # It lacks something anyway: the extra partition is left to a member that has one already,
+            # as long as enough members follow to take all of them.
+            room -= 1
+            takes_extra = False
+        extras -= takes_extra
+        result[member_id] = kept
+        if room:
+            wanted.append((member_id, room))
+
+    position = 0
+    for member_id, room in wanted:
+        for topic_id, partition in free[position : position + room]:
+            result[member_id].setdefault(topic_id, set()).add(partition)
+        position += room
+    return {
+        member_id: {topic_id: frozenset(partitions) for topic_id, partitions in assigned.items()}
+        for member_id, assigned in result.items()
+    }
