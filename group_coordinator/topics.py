@@ -12,9 +12,16 @@ class Topic(NamedTuple):
     name: str
     topic_id: Uuid
     partition_count: int
+    partition_racks: tuple[tuple[str, ...], ...] = ()
+    """The racks of each partition's replicas, as far as brokers have racks; empty when none has."""
 
 
 class Topics(Protocol):
+    @property
+    def version(self) -> int:
+        """The offset of the metadata that this shows; it never goes back."""
+        ...
+
     def by_name(self, name: str) -> Topic | None: ...
 
     def by_id(self, topic_id: Uuid) -> Topic | None: ...
