@@ -155,7 +155,9 @@ def _variable_step(spec: FieldSpec, version: int, flexible: bool) -> Step:
         return _array_step(spec, version, flexible, nullable)
     if spec.structure is not None:
         decode = compile_decoder(spec.structure, version, flexible)
-        return nullable_structure_step(decode) if nullable else structure_step(decode)
+        if nullable:
+            return nullable_structure_step(decode, version in spec.tagged)
+        return structure_step(decode)
     if spec.kind is STRING:
         return compact_string_step(nullable) if flexible else string_step(nullable)
     return bytes_step(nullable, flexible, as_view=spec.kind is RECORDS)

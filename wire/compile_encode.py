@@ -175,7 +175,7 @@ def _value_writer(spec: FieldSpec, version: int, flexible: bool) -> Step:
         return _array_writer(spec, version, flexible, nullable)
     if spec.structure is not None:
         write = _compile_structure(spec.structure, version, flexible)
-        return _nullable_structure_writer(write) if nullable else write
+        return _nullable_structure_writer(write, version in spec.tagged) if nullable else write
     if spec.kind is STRING:
         return _string_writer(spec.name, flexible, nullable)
     if spec.is_fixed:
@@ -184,10 +184,12 @@ def _value_writer(spec: FieldSpec, version: int, flexible: bool) -> Step:
     return _bytes_writer(spec.name, flexible, nullable)
 
 
-def _nullable_structure_writer(write: Step) -> Step:
+def _nullable_structure_writer(write: Step, tagged: bool) -> Step:
+    null = b"\0" if tagged else b"\xff"
+
     def write_structure(value: Any, parts: list[Any]) -> None:
         if value is None:
-            parts.append(b"\xff")
+            parts.append(null)
         else:
             parts.append(b"\x01")
             write(value, parts)

@@ -50,9 +50,11 @@ def structure_step(decode: StructDecoder) -> Step:
     return read_structure
 
 
-def nullable_structure_step(decode: StructDecoder) -> Step:
+def nullable_structure_step(decode: StructDecoder, tagged: bool) -> Step:
+    """Before it stands whether it is there: -1 says no, or 0 among the tagged fields."""
+
     def read_structure(buf: memoryview, pos: int, values: list[Any]) -> int:
-        if buf[pos] & 0x80:  # a negative int8
+        if buf[pos] == 0 if tagged else buf[pos] & 0x80:
             values.append(None)
             return pos + 1
         value, pos = decode(buf, pos + 1)
