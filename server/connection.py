@@ -54,6 +54,7 @@ class Connection:
         self._reserved_since = now
         self._start = 0
         self._end = 0
+        self._turn_ends = 0.0
 
     async def serve(self) -> None:
         """The connection's whole life. Whatever goes wrong in it, even a bug of ours, ends with it."""
@@ -85,13 +86,22 @@ class Connection:
         """Whether room for a large frame that is still not complete has been held since before `time`."""
         return self._reserved_bytes > 0 and self._reserved_since < time and self._start != self._end
 
+    def peer_has_left(self) -> bool:
+        """Whether the peer has closed its side while its request is at work, which reading would have noticed."""
+        try:
+            return not self._sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
     def trim(self) -> None:
         """Give the buffer of a quiet connection back."""
         if not self.busy and self._start == self._end and self._buffer:
             self._drop_buffer()
 
     async def _serve(self) -> None:
-        turn_ends = perf_counter() + _TURN_SECONDS
+        self._begin_turn()
         out: list[Chunk] = []
         while not self._stopping:
             await self._make_room()
@@ -99,7 +109,7 @@ class Connection:
                 received = self._receive()
             except BlockingIOError:
                 await trio.lowlevel.wait_readable(self._sock)
-                turn_ends = perf_counter() + _TURN_SECONDS
+                self._begin_turn()
                 continue
             if received == 0:
                 return
@@ -109,9 +119,16 @@ class Connection:
             await self._handle_frames(out)
             self.busy = False
             self.last_active = trio.current_time()
-            if perf_counter() > turn_ends:
-                await trio.lowlevel.checkpoint()
-                turn_ends = perf_counter() + _TURN_SECONDS
+            await self._share_loop()
+
+    def _begin_turn(self) -> None:
+        self._turn_ends = perf_counter() + _TURN_SECONDS
+
+    async def _share_loop(self) -> None:
+        """Let the others go on if this connection has had its turn."""
+        if perf_counter() > self._turn_ends:
+            await trio.lowlevel.checkpoint()
+            self._begin_turn()
 
     def _receive(self) -> int:
         return self._sock.recv_into(memoryview(self._buffer)[self._end :])
@@ -127,10 +144,11 @@ class Connection:
                 break
             self._start = begin + size
             pending += await self._answer(view[begin : begin + size], out)
-            if pending > _FLUSH_BYTES:
+            if pending > _FLUSH_BYTES or perf_counter() > self._turn_ends:
                 await send_chunks(self._sock, out)
                 out.clear()
                 pending = 0
+                await self._share_loop()
             if self._stopping:
                 break
         if out:

@@ -16,10 +16,10 @@ from ottla.server.limits import Limits
 
 log = logging.getLogger("ottla.server")
 
-# Out of descriptors or memory: wait for somebody to leave instead of spinning or dying.
-_EXHAUSTED = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS}
+# The client gave up before it was accepted; anything else, such as no descriptors left, does not pass at once.
+_GONE = {errno.ECONNABORTED, errno.ECONNRESET, errno.EPROTO, errno.EPERM}
 _FULL_PAUSE_SECONDS = 1.0
-_EXHAUSTED_PAUSE_SECONDS = 0.1
+_REFUSED_PAUSE_SECONDS = 0.1
 
 MakeConnection = Callable[[socket.socket, str, str, str], Connection]
 
@@ -105,19 +105,20 @@ class Listener:
                 await trio.lowlevel.wait_readable(self._sock)
                 continue
             except OSError as error:
-                if error.errno in _EXHAUSTED:
+                if error.errno not in _GONE:
                     log.error("cannot accept connections listener=%s error=%s", self.endpoint.name, error)
-                    await trio.sleep(_EXHAUSTED_PAUSE_SECONDS)
+                    await trio.sleep(_REFUSED_PAUSE_SECONDS)
+                continue
+            try:
+                self._set_options(client)
+            except OSError as error:
+                log.debug("connection lost peer=%s error=%s", address[0], error)
+                client.close()
                 continue
             self._start(client, address, nursery)
             await trio.sleep_until(self._counts.accept_at(trio.current_time()))
 
-    def _start(self, client: socket.socket, address: tuple[str, int], nursery: trio.Nursery) -> None:
-        host = address[0].removeprefix("::ffff:")
-        if not self._counts.admit(host):
-            log.warning("connection refused peer=%s reason=max.connections.per.ip reached", host)
-            client.close()
-            return
+    def _set_options(self, client: socket.socket) -> None:
         client.setblocking(False)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -125,6 +126,13 @@ class Listener:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
         if self._limits.receive_buffer_bytes > 0:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self._limits.receive_buffer_bytes)
+
+    def _start(self, client: socket.socket, address: tuple[str, int], nursery: trio.Nursery) -> None:
+        host = address[0].removeprefix("::ffff:")
+        if not self._counts.admit(host):
+            log.warning("connection refused peer=%s reason=max.connections.per.ip reached", host)
+            client.close()
+            return
         connection = self._make(client, f"{host}:{address[1]}", host, self.endpoint.name)
         self.connections.add(connection)
         nursery.start_soon(self._serve, connection, host)

@@ -31,6 +31,7 @@ log = logging.getLogger("ottla.server")
 _SWEEP_SECONDS = 1.0
 _TRIM_AFTER_SECONDS = 5.0
 _STALLED_FRAME_SECONDS = 30.0
+_LEFT_AFTER_SECONDS = 2.0  # long enough for a client that closes its sending side and still reads
 _STOP_SECONDS = 10.0
 
 
@@ -100,7 +101,8 @@ class Server:
         )
 
     async def _sweep(self) -> None:
-        """Close connections that idle or hold memory others wait for; trim the buffers of quiet ones.
+        """Close connections that idle, wait for nobody or hold memory others wait for; trim the buffers of
+        quiet ones.
 
         Limits on connections that were changed dynamically are taken up here too.
         """
@@ -115,8 +117,9 @@ class Server:
             for connection in self._connections():
                 quiet = now - connection.last_active
                 if connection.handling:
-                    continue
-                if quiet > self._limits.idle_seconds > 0:
+                    if quiet > _LEFT_AFTER_SECONDS and connection.peer_has_left():
+                        connection.abort("the client left while its request waited")
+                elif quiet > self._limits.idle_seconds > 0:
                     connection.abort("idle for connections.max.idle.ms")
                 elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
                     connection.abort("held memory for a frame it did not finish while others waited")

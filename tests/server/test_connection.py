@@ -1,5 +1,6 @@
 """The connection loop on a socket pair, with a dispatcher that echoes."""
 
+import itertools
 import logging
 import socket
 import struct
@@ -106,6 +107,40 @@ async def test_order_is_kept_when_some_answers_wait() -> None:
     async with connected(slow_when_even) as (client, _, _):
         await client.send(framed(*frames))
         assert await client.receive(len(framed(*frames))) == framed(*frames)
+
+
+async def test_a_burst_takes_turns_with_other_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A buffer full of requests does not keep the loop until the last one is answered."""
+    ticks = itertools.count()
+    monkeypatch.setattr("ottla.server.connection.perf_counter", lambda: next(ticks) / 1000)
+    handled = []
+
+    async def note(frame: bytes) -> bytes:
+        handled.append(frame)
+        return frame
+
+    async with connected(note) as (greedy, _, _), connected(note) as (other, _, _):
+        await greedy.send(framed(*[b"burst"] * 100))
+        await other.send(framed(b"one"))
+        assert await other.receive(7) == framed(b"one")
+        assert await greedy.receive(900) == framed(*[b"burst"] * 100)
+    assert handled.index(b"one") < 50
+
+
+async def test_a_peer_that_left_is_noticed_while_its_request_waits() -> None:
+    """A request that waits keeps the connection from reading, and so from seeing the end of it."""
+
+    async def wait(frame: bytes) -> bytes:
+        await trio.sleep_forever()
+        return frame
+
+    async with connected(wait) as (client, connection, _):
+        await client.send(framed(b"work"))
+        await trio.testing.wait_all_tasks_blocked()
+        assert not connection.peer_has_left()
+        client.sock.close()
+        assert connection.peer_has_left()
+        connection.abort("left")
 
 
 async def test_frames_arrive_byte_by_byte() -> None:

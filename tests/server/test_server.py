@@ -175,6 +175,16 @@ def ask_while(raw: RawClient, asking: threading.Event) -> None:
         pause.wait(0.1)
 
 
+def test_a_client_that_leaves_while_its_fetch_waits_is_let_go() -> None:
+    """Its connection does not stay counted until max_wait_ms is over."""
+    with Broker({"max.connections.per.ip": "1"}) as broker:
+        with RawClient.to(broker.bootstrap) as raw:
+            create_topic(raw, "t")
+            wanted = FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
+            raw.send_without_answer(FetchRequest(max_wait_ms=600_000, min_bytes=1, topics=[wanted]), 11)
+        eventually(lambda: is_served(broker), True)
+
+
 def test_stop_answers_a_waiting_fetch() -> None:
     """Graceful stop does not leave clients without an answer."""
     with Broker() as broker, RawClient.to(broker.bootstrap) as raw:

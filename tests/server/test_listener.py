@@ -1,0 +1,75 @@
+"""Accepting connections: what the system refuses, or a client spoils, ends neither the listener nor the broker."""
+
+import errno
+import socket
+
+import pytest
+import trio
+import trio.testing
+
+from ottla.config.broker_config import BrokerConfig
+from ottla.config.listeners import Endpoint
+from ottla.server.connection import Connection
+from ottla.server.connection_limits import ConnectionLimits
+from ottla.server.limits import Limits
+from ottla.server.listener import Listener, bind
+
+
+class FlakySocket(socket.socket):
+    """A listening socket that fails a few times first."""
+
+    failures: list[OSError | None]
+
+    def accept(self) -> tuple[socket.socket, tuple[str, int]]:
+        if self.failures:
+            failure = self.failures.pop(0)
+            if failure is not None:
+                raise failure
+            dead = socket.socket()
+            dead.close()
+            return dead, ("127.0.0.1", 1)
+        return super().accept()
+
+
+class Served:
+    """Stands in for a connection and counts that it was served."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def serve(self) -> None:
+        self.count += 1
+
+
+@pytest.mark.parametrize(
+    "failures",
+    [
+        [OSError(errno.EMFILE, "Too many open files")] * 3,
+        [OSError(errno.ECONNABORTED, "Software caused connection abort")],
+        [OSError(errno.EINVAL, "Invalid argument")],
+        [None],
+    ],
+    ids=["no descriptors left", "client gave up", "something else", "dead before it was set up"],
+)
+async def test_accepting_goes_on(
+    failures: list[OSError | None], autojump_clock: trio.testing.MockClock
+) -> None:
+    """The next client is served."""
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
+    limits = Limits.from_config(BrokerConfig.load({}))
+    served = Served()
+
+    def make(sock: socket.socket, peer: str, host: str, listener: str) -> Connection:
+        sock.close()
+        return served  # type: ignore[return-value]
+
+    with FlakySocket(fileno=bind(endpoint).detach()) as sock:
+        sock.failures = list(failures)
+        listener = Listener(endpoint, sock, limits, ConnectionLimits(limits), make)
+        listener.listen()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(listener.accept_until_stopped, nursery)
+            with socket.create_connection(sock.getsockname()):
+                await trio.sleep(10)
+            listener.stop_accepting()
+    assert served.count == 1
