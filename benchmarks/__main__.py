@@ -7,7 +7,8 @@ from collections.abc import Callable
 from importlib.metadata import version
 
 from benchmarks.measures import FULL, QUICK, Figures, Measure, measure
-from benchmarks.report import shown, table, write_page
+from benchmarks.process_figures import OtherWork
+from benchmarks.report import caveat, shown, table, write_page
 from compat_tests.broker_process import BrokerProcess
 from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
 from compat_tests.ottla_process import OttlaProcess
@@ -23,6 +24,7 @@ def main() -> int:
     quick = os.environ.get("QUICK", "") not in ("", "0")
     sizes = QUICK if quick else FULL
     started = time.monotonic()
+    others = OtherWork()
     results: dict[str, list[Figures]] = {name: [] for name in BROKERS}
     passes = sizes.rounds * len(BROKERS)
     for number in range(passes):
@@ -33,8 +35,9 @@ def main() -> int:
             print(f"{elapsed:5.0f} s  {label:12} {what.title:44} {shown(what, value):>20}", flush=True)
 
         results[name].append(measure(BROKERS[name](), sizes, say))
-    print(f"\n{table(results)}\n")
-    print(f"written to {write_page(results, version('ottla'), sizes, quick)}")
+    other_cores = others.cores()
+    print(f"\n{table(results)}\n\n{caveat(other_cores)}", end="")
+    print(f"written to {write_page(results, version('ottla'), sizes, quick, other_cores)}")
     return 0
 
 

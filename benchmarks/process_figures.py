@@ -19,6 +19,28 @@ def resident_mb(pid: int) -> float:
     raise ValueError(f"process {pid} has no resident memory")
 
 
+class OtherWork:
+    """How busy the machine was with what is neither this process nor a broker of ours."""
+
+    def __init__(self) -> None:
+        self._busy_before = _busy_seconds()
+        self._times_before = os.times()
+
+    def cores(self) -> float:
+        """Cores in use by others since the start, on average; brokers must have been waited for."""
+        now = os.times()
+        ours = sum(now[:4]) - sum(self._times_before[:4])
+        return max(
+            0.0, (_busy_seconds() - self._busy_before - ours) / (now.elapsed - self._times_before.elapsed)
+        )
+
+
+def _busy_seconds() -> float:
+    """CPU time that the whole machine spent on processes since it was booted."""
+    user, nice, system = map(int, Path("/proc/stat").read_text().split()[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
 def machine() -> str:
     """Cores and memory of this machine, in words."""
     memory_gb = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

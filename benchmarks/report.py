@@ -19,7 +19,7 @@ one process with a data directory of its own, on the same machine ({machine}), t
 The client is librdkafka through confluent-kafka and shares the machine with the broker, so absolute figures say as
 much about client and machine as about the brokers: what counts is the last column.
 
-Run it yourself: `make bench` (about five minutes) or `make bench QUICK=1` (about one and a half).
+{caveat}Run it yourself: `make bench` (about five minutes) or `make bench QUICK=1` (about one and a half).
 This page was written by {command}.
 """
 
@@ -44,13 +44,26 @@ def table(results: Mapping[str, Sequence[Figures]]) -> str:
     return "\n".join(lines)
 
 
-def write_page(results: Mapping[str, Sequence[Figures]], version: str, sizes: Sizes, quick: bool) -> Path:
+def caveat(other_cores: float) -> str:
+    """A sentence for a run on a machine that had other things to do; nothing for a quiet one."""
+    if other_cores < 0.2:
+        return ""
+    return (
+        f"**Other work kept {other_cores:.1f} cores busy during this run.** It blurs every figure of time and speed;\n"
+        "those of CPU time and memory can be relied on.\n\n"
+    )
+
+
+def write_page(
+    results: Mapping[str, Sequence[Figures]], version: str, sizes: Sizes, quick: bool, other_cores: float
+) -> Path:
     """Write the page with introduction and table."""
     text = INTRODUCTION.format(
         ottla=version,
         python=f"{platform.python_implementation()} {platform.python_version()}",
         kafka=KAFKA_VERSION,
         machine=machine(),
+        caveat=caveat(other_cores),
         rounds="" if sizes.rounds == 1 else f", {sizes.rounds} times; figures are medians",
         command="`make bench QUICK=1`" if quick else "`make bench`",
     )
