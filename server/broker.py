@@ -7,6 +7,7 @@ lock, and the logs of new partitions exist before anybody is told of them.
 from __future__ import annotations
 
 import logging
+import os
 import random
 import socket
 import time
@@ -209,13 +210,17 @@ def _lock_directories(paths: Sequence[str], expiration_ms: int) -> list[LogDirec
     return locked
 
 
+def _absolute(path: str) -> Path:
+    return Path(os.path.abspath(path))  # as LogDirectory does it: the two are matched by their paths
+
+
 def _open_store(config: BrokerConfig, rng: random.Random) -> MetadataStore:
     return MetadataStore.open(
-        [Path(path).absolute() for path in config.log_dirs()],
+        [_absolute(path) for path in config.log_dirs()],
         now_ms=time.time_ns() // 1_000_000,
         new_uuid=lambda: rng.randbytes(16),
         node_id=config.node_id(),
-        metadata_directory=Path(config.metadata_log_dir()).absolute(),
+        metadata_directory=_absolute(config.metadata_log_dir()),
         settings=MetadataSettings(
             max_bytes_between_snapshots=config.get_int("metadata.log.max.record.bytes.between.snapshots"),
             segment_bytes=config.get_int("metadata.log.segment.bytes"),

@@ -43,10 +43,12 @@ def bind(endpoint: Endpoint) -> socket.socket:
             sock.close()
             raise
     except OSError as error:
-        where = f"{endpoint.name}://{endpoint.host}:{endpoint.port}"
-        reason = error.strerror or str(error)
-        raise BindError(f"cannot listen on {where}: {reason}") from error
+        raise _refused(endpoint, error) from error
     return sock
+
+
+def _refused(endpoint: Endpoint, error: OSError) -> BindError:
+    return BindError(f"cannot listen on {endpoint}: {error.strerror or error}")
 
 
 def _resolve(endpoint: Endpoint) -> tuple[int, tuple[str, int] | tuple[str, int, int, int]]:
@@ -81,7 +83,11 @@ class Listener:
         self._accepting = trio.CancelScope()
 
     def listen(self) -> None:
-        self._sock.listen(self._limits.backlog)
+        """Open the door. Two sockets may be bound to one address; only now the second is refused: BindError."""
+        try:
+            self._sock.listen(self._limits.backlog)
+        except OSError as error:
+            raise _refused(self.endpoint, error) from error
 
     def stop_accepting(self) -> None:
         """Let nobody else in; the connections that are there go on."""

@@ -35,6 +35,10 @@ _LEFT_AFTER_SECONDS = 2.0  # long enough for a client that closes its sending si
 _STOP_SECONDS = 10.0
 
 
+class DataError(Exception):
+    """The disk refuses the data directories at start; the text is one sentence for the user."""
+
+
 class Server:
     """One broker with its listeners."""
 
@@ -58,7 +62,7 @@ class Server:
         try:
             bound = [_with_port(endpoint, sock) for endpoint, sock in sockets]
             self.endpoints = [endpoint for endpoint, _ in bound]
-            self.broker = await Broker.open(self._config, self.endpoints, random.SystemRandom())
+            self.broker = await self._open_broker()
             try:
                 self._listeners = [
                     Listener(endpoint, sock, self._limits, self._counts, self._connect)
@@ -71,6 +75,13 @@ class Server:
         finally:
             for _, sock in sockets:
                 sock.close()
+
+    async def _open_broker(self) -> Broker:
+        try:
+            return await Broker.open(self._config, self.endpoints, random.SystemRandom())
+        except OSError as error:
+            where = error.filename or ",".join(self._config.log_dirs())
+            raise DataError(f"cannot use {where} for data: {error.strerror or error}") from error
 
     async def _serve(self, on_ready: Callable[[], None]) -> None:
         async with trio.open_nursery() as background:

@@ -80,6 +80,16 @@ def test_a_wrong_setting_is_refused_with_one_line(tmp_path: Path, assignment: st
     assert not (tmp_path / "data").exists()
 
 
+@pytest.mark.parametrize("below", ["", "data"])
+def test_a_data_directory_that_cannot_be_is_refused_with_one_line(tmp_path: Path, below: str) -> None:
+    """A file where the directory, or one above it, should be: exit code 1 and a sentence, no traceback."""
+    (tmp_path / "file").write_text("a note")
+    ended = run("serve", "--data", str(tmp_path / "file" / below), "--listen", "127.0.0.1:0")
+    assert ended.returncode == 1
+    assert len(ended.stderr.splitlines()) == 1
+    assert ended.stderr.startswith(f"ottla: cannot use {tmp_path / 'file'}")
+
+
 def test_ready_line_and_graceful_stop(tmp_path: Path) -> None:
     """One line with address, directory, topics and time; SIGTERM ends with 0."""
     command = [sys.executable, "-m", "ottla", "serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]

@@ -11,9 +11,14 @@ import pytest
 from compat_tests.eventually import eventually
 from compat_tests.raw_client import ConnectionClosed, RawClient
 from compat_tests.raw_topics import create_topic, fetch_records, produce
+from ottla.config.broker_config import BrokerConfig
 from ottla.config.definition import ConfigError
+from ottla.config.listeners import Endpoint
 from ottla.log_store.directory import DirectoryInUse
-from ottla.server.listener import BindError
+from ottla.server.connection import Connection
+from ottla.server.connection_limits import ConnectionLimits
+from ottla.server.limits import Limits
+from ottla.server.listener import BindError, Listener, bind
 from ottla.testing import Broker
 from ottla.wire.headers import RequestHeader, encode_request_header
 from ottla.wire.messages.api_versions import ApiVersionsRequest
@@ -124,6 +129,31 @@ def test_a_taken_port_is_named() -> None:
     """The error says which listener and why."""
     with Broker() as broker, pytest.raises(BindError, match=f"127.0.0.1:{broker.port}"):
         Broker(listeners=f"PLAINTEXT://127.0.0.1:{broker.port}").start()
+
+
+def nobody_comes(sock: socket.socket, peer: str, host: str, listener_name: str) -> Connection:
+    raise AssertionError(f"{peer} came through {listener_name}")
+
+
+def test_a_port_taken_after_binding_is_named() -> None:
+    """Two brokers that start at once may both bind; the second to listen is told as plainly."""
+    with socket.socket() as first:
+        first.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        first.bind(("127.0.0.1", 0))
+        endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", first.getsockname()[1])
+        with bind(endpoint) as second:
+            first.listen()
+            limits = Limits.from_config(BrokerConfig.load({}))
+            listener = Listener(endpoint, second, limits, ConnectionLimits(limits), nobody_comes)
+            with pytest.raises(BindError, match=f"127.0.0.1:{endpoint.port}"):
+                listener.listen()
+
+
+def test_a_data_directory_may_be_named_in_a_roundabout_way(tmp_path: Path) -> None:
+    """`..`, a doubled slash or a slash at the end is the same directory."""
+    (tmp_path / "here").mkdir()
+    with Broker(data=f"{tmp_path}/here/..//data/") as broker:
+        assert broker.data == tmp_path / "data"
 
 
 def test_a_wrong_setting_is_named() -> None:
