@@ -11,6 +11,7 @@ is deleted behind its back.
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 from collections.abc import Callable
@@ -119,6 +120,8 @@ class LogFile:
         self.size = size
 
     def fsync(self) -> None:
+        if self.fd < 0:  # os.fsync says ValueError
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         self.fs.fsync(self.fd)
 
     def __del__(self) -> None:

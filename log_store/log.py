@@ -18,15 +18,15 @@ from functools import partial
 from pathlib import Path
 
 from ottla.config.topic_config import TopicConfig
-from ottla.log_store import deletion, partition_metadata, reads, timestamps
+from ottla.log_store import deletion, flushing, partition_metadata, reads, timestamps
 from ottla.log_store.appends import AppendResult, append_batches
-from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, fsync_path, storage_error, unlink_if_there
+from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, storage_error, unlink_if_there
 from ottla.log_store.leader_epochs import LeaderEpochs
 from ottla.log_store.naming import parse_partition_directory
 from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState
 from ottla.log_store.producer_window import refill_window
 from ottla.log_store.reads import NOTHING, ReadResult
-from ottla.log_store.segment import Segment
+from ottla.log_store.segment import Segment, base_offset_of
 from ottla.log_store.timestamps import TimestampOffset
 from ottla.log_store.txn_index import AbortedTxn
 from ottla.log_store.validation import (
@@ -72,7 +72,7 @@ class Log:
         self.producers.refill_window = partial(refill_window, self)
         self.deleted_files: list[str] = []
         self.is_closed = False
-        self._unflushed_files: list[str] = []
+        self.unflushed_files: list[str] = []
         self.update_config(config)
 
     @classmethod
@@ -175,7 +175,7 @@ class Log:
         """Write down which topic the directory belongs to."""
         path = self.path_of(partition_metadata.FILE_NAME)
         partition_metadata.write_partition_metadata(self.fs, path, topic_id, sync=False)
-        self._unflushed_files.append(path)
+        self.unflushed_files.append(path)
         self.topic_id = topic_id
 
     # ---- append
@@ -288,7 +288,7 @@ class Log:
         except OSError as error:
             raise storage_error(self.name, "roll", error) from error
         if snapshot is not None:
-            self._unflushed_files.append(self.producers.snapshot_path(snapshot))
+            self.unflushed_files.append(self.producers.snapshot_path(snapshot))
         self.segments.append(segment)
         logger.debug("segment rolled partition=%s base_offset=%d", self.name, base_offset)
         return segment
@@ -392,7 +392,7 @@ class Log:
         return reads.aborted_transactions(self, offset, result)
 
     def slot_of(self, offset: int) -> int:
-        return max(0, bisect_right(self.segments, offset, key=_base_offset_of) - 1)
+        return max(0, bisect_right(self.segments, offset, key=base_offset_of) - 1)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record whose timestamp is at or after `timestamp`."""
@@ -447,29 +447,7 @@ class Log:
     def flush(self) -> None:
         """Make everything up to the present end durable, and move the recovery point there. May run in a
         worker thread; what is appended meanwhile waits for the next flush."""
-        end_offset = self.log_end_offset
-        recovery_point = self.recovery_point
-        if end_offset <= recovery_point:
-            return
-        segments = self.segments[
-            max(0, bisect_right(self.segments, recovery_point, key=_base_offset_of) - 1) :
-        ]
-        files, self._unflushed_files = self._unflushed_files, []
-        try:
-            for segment in segments:
-                segment.flush()
-            for path in files:
-                fsync_path(self.fs, path)
-            self.leader_epochs.flush()
-            if files or segments[-1].base_offset >= recovery_point:
-                fsync_path(self.fs, self.directory)
-        except OSError as error:
-            if self.is_closed:  # deleted meanwhile
-                return
-            self._unflushed_files += files
-            raise storage_error(self.name, "flush", error) from error
-        if end_offset > self.recovery_point:
-            self.recovery_point = min(end_offset, self.log_end_offset)
+        flushing.flush(self)
 
     def close(self) -> None:
         """Write the producer snapshot, trim the files and let go of them. The log is of no use after."""
@@ -491,7 +469,3 @@ class Log:
             f"Log({self.name}, start={self.log_start_offset}, high_watermark={self.high_watermark}, "
             f"end={self.log_end_offset})"
         )
-
-
-def _base_offset_of(segment: Segment) -> int:
-    return segment.base_offset

@@ -362,6 +362,10 @@ class Segment:
         return f"Segment(base_offset={self.base_offset}, size={self.size})"
 
 
+def base_offset_of(segment: Segment) -> int:
+    return segment.base_offset
+
+
 def _length_of(path: str) -> int:
     try:
         return os.stat(path).st_size

@@ -32,6 +32,7 @@ class Maintenance:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._purges: trio.Nursery | None = None
+        self._purge_is_due = False
 
     async def run(self) -> None:
         """Do all chores until cancelled."""
@@ -82,13 +83,16 @@ class Maintenance:
                 yield partition.log
 
     def purge_later(self) -> None:
-        """Remove the files of deleted segments and topics once nobody needs to find them by name any more."""
-        if self._purges is not None:
+        """Remove the files of deleted segments and topics once nobody needs to find them by name any more; one
+        that is due takes the files of later deletions along."""
+        if self._purges is not None and not self._purge_is_due:
+            self._purge_is_due = True
             delay = self._broker.config.get_int("log.segment.delete.delay.ms") / 1000
             self._purges.start_soon(self._purge_after, delay)
 
     async def _purge_after(self, delay: float) -> None:
         await trio.sleep(delay)
+        self._purge_is_due = False
         await _attempt(self.purge)
 
     async def purge(self) -> None:

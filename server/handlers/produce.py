@@ -8,11 +8,10 @@ Advertised from 0, because librdkafka turns compression off when the range begin
 
 from __future__ import annotations
 
-import logging
-
 import trio
 
 from ottla.log_store.appends import AppendResult
+from ottla.log_store.log import Log
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import CloseConnection
 from ottla.server.internal_topics import is_internal_topic
@@ -31,8 +30,6 @@ from ottla.wire.messages.produce import (
 from ottla.wire.records.compression import Codec
 from ottla.wire.records.header import HEADER_SIZE, BatchView
 
-log = logging.getLogger("ottla.server")
-
 _TOPIC_IDS_SINCE = 13
 _ZSTD_SINCE = 7
 _ADMIN_CLIENT_ID = "__admin_client"
@@ -41,15 +38,15 @@ _ADMIN_CLIENT_ID = "__admin_client"
 class _Produce:
     """One request on its way through the partitions it names."""
 
-    __slots__ = ("_context", "_now_ms", "_request", "failures", "partitions_to_flush")
+    __slots__ = ("_context", "_now_ms", "_request", "failures", "flushes")
 
     def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
         self._context = context
         self._request = request
         self._now_ms = context.broker.now_ms()
         self.failures: list[str] = []
-        # Partitions whose flush policy is due: the answer waits for their fsync.
-        self.partitions_to_flush: list[Partition] = []
+        # Logs whose flush policy is due, and what is answered for them: the answer waits for their fsync.
+        self.flushes: list[tuple[Log, PartitionProduceResponse]] = []
 
     def run(self) -> ProduceResponse:
         return ProduceResponse(responses=[self._append_topic(topic) for topic in self._request.topic_data])
@@ -73,9 +70,10 @@ class _Produce:
         records = memoryview(data.records)
         self._check_batch(records)
         result = partition.append(records, self._now_ms)
+        response = _appended(data.index, result)
         if result.flush_due:
-            self.partitions_to_flush.append(partition)
-        return _appended(data.index, result)
+            self.flushes.append((partition.log, response))
+        return response
 
     def _find(self, topic: TopicProduceData, index: int) -> Partition:
         table = self._context.broker.partitions
@@ -131,8 +129,13 @@ def _failed(index: int, error: KafkaError) -> PartitionProduceResponse:
 
 
 async def _flush_then_answer(produce: _Produce, response: ProduceResponse | None) -> ProduceResponse | None:
-    for partition in produce.partitions_to_flush:
-        await trio.to_thread.run_sync(partition.log.flush)
+    for log, answer in produce.flushes:
+        try:
+            await trio.to_thread.run_sync(log.flush)
+        except KafkaError as error:
+            answer.error_code = error.code
+            answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
+            answer.error_message = error.detail
     return response
 
 
@@ -147,6 +150,6 @@ def handle_produce(context: RequestContext, request: ProduceRequest):  # type: i
             summary = ", ".join(produce.failures[:5])
             raise CloseConnection(f"produce with acks=0 failed client_id={context.client_id!r} {summary}")
         response = None
-    if produce.partitions_to_flush:
+    if produce.flushes:
         return _flush_then_answer(produce, response)
     return response

@@ -107,3 +107,22 @@ def test_failed_flush_keeps_the_recovery_point(tmp_path: Path) -> None:
         log.flush()
     assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     assert log.recovery_point == 0
+
+
+def test_a_segment_deleted_during_a_flush_is_no_failure(tmp_path: Path) -> None:
+    """Retention goes on in the event loop while a worker thread flushes."""
+    disk = FaultyDisk()
+    log = log_on(disk, tmp_path, max_message_bytes=1 << 20)
+    for _ in range(3):
+        append(log, batch(b"a"))
+        log.roll(NOW_MS)
+    really_fsync = disk.fsync
+
+    def delete_then_fsync(fd: int) -> None:
+        disk.fsync = really_fsync
+        log.delete_records_before(3)
+        really_fsync(fd)
+
+    disk.fsync = delete_then_fsync
+    log.flush()
+    assert log.recovery_point == 3

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from compat_tests.eventually import eventually
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic, produce
 from ottla.testing import Broker
@@ -76,6 +77,22 @@ def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
             raw.send(OffsetForLeaderEpochRequest(replica_id=-1, topics=topics), 4).topics[0].partitions[0]
         )
         assert (answer.leader_epoch, answer.end_offset) == (asked.leader_epoch, 10)
+
+
+def test_files_of_deleted_records_are_removed(tmp_path: Path) -> None:
+    """Not only the next retention that finds something to delete removes them."""
+    with (
+        Broker({"log.segment.delete.delay.ms": "0"}, data=tmp_path) as broker,
+        RawClient.to(broker.bootstrap) as raw,
+    ):
+        create_topic(raw, "t", retention_ms="-1", segment_ms="1")
+        for number in range(3):
+            produce(raw, "t", [T0 + 1000 * number])
+        partition = DeleteRecordsPartition(partition_index=0, offset=-1)
+        topics = [DeleteRecordsTopic(name="t", partitions=[partition])]
+        raw.send(DeleteRecordsRequest(topics=topics, timeout_ms=1000), 2)
+        eventually(lambda: list((tmp_path / "t-0").glob("*.deleted")), [])
+        assert len(list((tmp_path / "t-0").glob("*.log"))) == 1
 
 
 def test_very_many_partitions_at_once(raw: RawClient) -> None:
