@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.log_store.files import storage_error
+from ottla.log_store.durability import failed
 from ottla.log_store.producer_state import ProducerUpdate
 from ottla.log_store.segment import Segment
 from ottla.log_store.txn_index import AbortedTxn
@@ -84,7 +84,7 @@ def _write(
     try:
         segment.file.append(records)
     except OSError as error:
-        raise storage_error(log.name, "append", error) from error
+        raise failed(log, "append", error) from error
     for batch in batches:
         size = batch.size_in_bytes
         segment.note_batch(position, size, batch.base_offset, batch.last_offset, batch.max_timestamp)

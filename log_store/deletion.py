@@ -1,23 +1,43 @@
 """Taking records away from a log: whole segments at its beginning, and everything after an offset at its end.
 
 Segments go at once from the log and from the directory listing (renamed to `.deleted`); their files are
-removed by `Log.purge_deleted_files`, and readers that hold a slice of them read on.
+removed by `purge_deleted_files` after file.delete.delay.ms, and readers that hold a slice of them read on.
 """
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from ottla.log_store.files import unlink_if_there
 from ottla.log_store.retention import SegmentFacts, segments_before_log_start, segments_past_retention
 from ottla.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from ottla.log_store.log import Log
+    from ottla.log_store.segment import Segment
 
 logger = logging.getLogger("ottla.log_store")
 
 HIGH_WATERMARK: Final = -1  # as the offset of a DeleteRecords request: everything consumers may see
+
+
+@dataclass(slots=True)
+class DeletedFile:
+    """A file that has left the log and is removed later. Its time runs from the first purge that sees it, so
+    that whoever deletes needs no clock."""
+
+    path: str
+    delay_ms: int = 0
+    due_ms: int | None = None
+
+    def is_due(self, now_ms: int | None) -> bool:
+        if now_ms is None:
+            return True
+        if self.due_ms is None:
+            self.due_ms = now_ms + self.delay_ms
+        return self.due_ms <= now_ms
 
 
 def delete_records_before(log: Log, offset: int) -> int:
@@ -78,6 +98,28 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     log.leader_epochs.truncate_from_end(offset)
     log.rebuild_producers(now_ms)
     return True
+
+
+def remove_segments(log: Log, segments: list[Segment]) -> None:
+    """Rename the files of segments that have left the log, and note them for removal."""
+    delay_ms = log.config.file_delete_delay_ms
+    for segment in list(segments):
+        paths = segment.mark_deleted()
+        snapshot = log.producers.mark_snapshot_deleted(segment.base_offset)
+        if snapshot is not None:
+            paths.append(snapshot)
+        log.deleted_files += [DeletedFile(path, delay_ms) for path in paths]
+        log.names_changed = True
+
+
+def purge_deleted_files(log: Log, now_ms: int | None) -> int:
+    """Remove the deleted files that are due, or all of them without `now_ms`; returns how many."""
+    removed = 0
+    for file in list(log.deleted_files):
+        if file.is_due(now_ms):
+            removed += unlink_if_there(log.fs, file.path)
+            log.deleted_files.remove(file)
+    return removed
 
 
 def _facts(log: Log) -> list[SegmentFacts]:

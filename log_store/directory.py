@@ -9,6 +9,9 @@
 The lock is a POSIX record lock, as Java's is, so it keeps out other Ottlas and a real Kafka. Such locks do not
 see each other inside one process, so the directories that this process uses are also kept in a set.
 Directories that are no partition are left alone; those that wait for deletion are emptied by `purge_deleted`.
+
+What the disk refuses, be it that it is full, fails the whole directory, as in Kafka: `failure` tells why, its
+logs take nothing any more, nothing is written to it, and the next start recovers what is there.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Final
 
@@ -35,14 +38,9 @@ from ottla.log_store.checkpoints import (
     read_offsets,
     write_offsets,
 )
-from ottla.log_store.files import (
-    OS_FILE_SYSTEM,
-    FileSystem,
-    fsync_path,
-    storage_error,
-    unlink_if_there,
-    write_file,
-)
+from ottla.log_store.deletion import DeletedFile
+from ottla.log_store.durability import failed
+from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, fsync_path, unlink_if_there, write_file
 from ottla.log_store.log import Log
 from ottla.log_store.naming import (
     deleted_directory,
@@ -52,6 +50,7 @@ from ottla.log_store.naming import (
     stray_directory,
 )
 from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS
+from ottla.log_store.recovery import DamagedLog
 from ottla.wire.uuids import Uuid
 
 logger = logging.getLogger("ottla.log_store")
@@ -60,7 +59,10 @@ LOCK_FILE: Final = ".lock"
 CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"
 METADATA_LOG: Final = "__cluster_metadata-0"
 
+DEFAULT_RECOVERY_THREADS: Final = 2
 _CLOSING_THREADS: Final = 8
+_PROGRESS_SECONDS: Final = 2.0
+_CHECKPOINTS: Final = (RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
 _locked_here: set[str] = set()
 
 
@@ -83,65 +85,149 @@ class LogDirectory:
         self.producer_id_expiration_ms = producer_id_expiration_ms
         self.logs: dict[TopicPartition, Log] = {}
         self.failed: dict[str, Exception] = {}
-        os.makedirs(self.path, exist_ok=True)
+        self.failure: OSError | None = None
+        self.on_failure: Callable[[LogDirectory], None] = _nobody_cares
+        if not os.path.isdir(self.path):
+            os.makedirs(self.path)
+            fsync_path(fs, os.path.dirname(self.path))
+        os.listdir(self.path)  # a directory that cannot be read is refused now
         self._lock_fd = _lock(os.path.join(self.path, LOCK_FILE))
         self.was_clean, self.last_broker_epoch = self._read_clean_shutdown()
-        self._deleted: list[str] = []
+        self._deleted: list[DeletedFile] = []
         self._checkpoint_lock = threading.Lock()
         self._carried_over: dict[str, dict[TopicPartition, int]] = {}  # of partitions in `failed`
 
     # ---- start and stop
 
-    def open_logs(self, config_for: Callable[[str], TopicConfig], *, now_ms: int) -> list[Log]:
-        """Open every partition found. One that cannot be opened is logged and kept in `failed`; the others
-        are not affected. From here on a crash is an unclean stop."""
+    def open_logs(
+        self,
+        config_for: Callable[[str], TopicConfig],
+        *,
+        now_ms: int,
+        threads: int = DEFAULT_RECOVERY_THREADS,
+    ) -> list[Log]:
+        """Open every partition found, several at a time. One that cannot be opened is logged and kept in
+        `failed`; the others are not affected. From here on a crash is an unclean stop."""
         unlink_if_there(self.fs, os.path.join(self.path, CLEAN_SHUTDOWN_FILE))
-        recovery_points = self._read_checkpoint(RECOVERY_POINT_CHECKPOINT)
-        log_starts = self._read_checkpoint(LOG_START_OFFSET_CHECKPOINT)
-        high_watermarks = self._read_checkpoint(HIGH_WATERMARK_CHECKPOINT)
+        if self.was_clean:
+            fsync_path(self.fs, self.path)
+        checkpoints = {name: self._read_checkpoint(name) for name in _CHECKPOINTS}
+        found = self._partitions()
+        with ThreadPoolExecutor(threads, "ottla-log-open") as pool:
+            opening = {
+                pool.submit(self._open_log, key, path, config_for(key[0]), checkpoints, now_ms): key
+                for key, path in found
+            }
+            self._wait_until_opened(opening)
+        for future, key in opening.items():
+            opened = future.result()
+            if opened is not None:
+                self.logs[key] = opened
+        known = self.logs.keys() | {parse_partition_directory(name) for name in self.failed}
+        if any(offsets.keys() - known for offsets in checkpoints.values()):
+            # A topic of the same name must not begin with the offsets of one that is gone.
+            self.write_checkpoints()
+        return list(self.logs.values())
+
+    def _partitions(self) -> list[tuple[TopicPartition, str]]:
+        found = []
         for name in sorted(os.listdir(self.path)):
             path = os.path.join(self.path, name)
             if name == METADATA_LOG or not os.path.isdir(path):
                 continue
             if is_deleted_directory(name):
-                self._deleted.append(path)
+                self._deleted.append(DeletedFile(path))
                 continue
             try:
-                key = parse_partition_directory(name)
+                found.append((parse_partition_directory(name), path))
             except ValueError:
                 logger.warning("directory is no partition and is left alone path=%s", path)
-                continue
-            try:
-                self.logs[key] = Log.open(
-                    path,
-                    config_for(key[0]),
-                    now_ms=now_ms,
-                    clean=self.was_clean,
-                    log_start_offset=log_starts.get(key, 0),
-                    recovery_point=recovery_points.get(key, 0),
-                    high_watermark=high_watermarks.get(key, 0),
-                    fs=self.fs,
-                    producer_id_expiration_ms=self.producer_id_expiration_ms,
-                )
-            except Exception as error:  # one damaged partition must not keep the others away
-                logger.error("partition cannot be opened path=%s", path, exc_info=error)
-                self.failed[name] = error
-                for checkpoint, offsets in (
-                    (RECOVERY_POINT_CHECKPOINT, recovery_points),
-                    (LOG_START_OFFSET_CHECKPOINT, log_starts),
-                    (HIGH_WATERMARK_CHECKPOINT, high_watermarks),
-                ):
-                    if key in offsets:
-                        self._carried_over.setdefault(checkpoint, {})[key] = offsets[key]
-        return list(self.logs.values())
+        return found
+
+    def _open_log(
+        self,
+        key: TopicPartition,
+        path: str,
+        config: TopicConfig,
+        checkpoints: dict[str, dict[TopicPartition, int]],
+        now_ms: int,
+    ) -> Log | None:
+        try:
+            log = Log.open(
+                path,
+                config,
+                now_ms=now_ms,
+                clean=self.was_clean,
+                log_start_offset=checkpoints[LOG_START_OFFSET_CHECKPOINT].get(key, 0),
+                recovery_point=checkpoints[RECOVERY_POINT_CHECKPOINT].get(key, 0),
+                high_watermark=checkpoints[HIGH_WATERMARK_CHECKPOINT].get(key, 0),
+                fs=self.fs,
+                producer_id_expiration_ms=self.producer_id_expiration_ms,
+            )
+        except OSError as error:  # the disk, not the partition
+            self._not_opened(key, path, checkpoints, error)
+            self.fail(error)
+        except DamagedLog as error:
+            logger.error("partition is offline: %s; repair or remove its files and start again", error)
+            self._not_opened(key, path, checkpoints, error)
+        except Exception as error:  # one damaged partition must not keep the others away
+            logger.error("partition cannot be opened path=%s", path, exc_info=error)
+            self._not_opened(key, path, checkpoints, error)
+        else:
+            log.on_failure = self.fail
+            return log
+        return None
+
+    def _not_opened(
+        self,
+        key: TopicPartition,
+        path: str,
+        checkpoints: dict[str, dict[TopicPartition, int]],
+        error: Exception,
+    ) -> None:
+        self.failed[os.path.basename(path)] = error
+        for name, offsets in checkpoints.items():
+            if key in offsets:
+                self._carried_over.setdefault(name, {})[key] = offsets[key]
+
+    def _wait_until_opened(self, opening: dict[Future[Log | None], TopicPartition]) -> None:
+        """Wait for all, with a line now and then if it takes long."""
+        waiting = set(opening)
+        while True:
+            waiting = wait(waiting, timeout=_PROGRESS_SECONDS).not_done
+            if not waiting:
+                return
+            logger.info(
+                "opening logs path=%s opened=%d of=%d was_clean=%s",
+                self.path,
+                len(opening) - len(waiting),
+                len(opening),
+                self.was_clean,
+            )
+
+    def fail(self, error: OSError) -> None:
+        """Take the directory out of use after a disk error; may be called in any thread and again."""
+        if self.failure is not None or self._lock_fd < 0:
+            return
+        self.failure = error
+        logger.error("log directory is offline path=%s error=%s", self.path, error)
+        for log in list(self.logs.values()):
+            log.failure = error
+        self.on_failure(self)
 
     def close(self, *, broker_epoch: int = -1) -> None:
         """Flush and close every log, write the checkpoints and mark the stop as clean."""
         if self._lock_fd < 0:
             return
+        if self.failure is not None:
+            self.release()
+            return
         with ThreadPoolExecutor(_CLOSING_THREADS, "ottla-log-close") as pool:  # they mostly wait for fsync
             closed = list(pool.map(_close_log, self.logs.values()))
         clean = not self.failed and all(closed)
+        if self.failure is not None:  # while closing
+            self.release()
+            return
         self.write_checkpoints()
         if clean:
             text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
@@ -197,25 +283,28 @@ class LogDirectory:
             fs=self.fs,
             producer_id_expiration_ms=self.producer_id_expiration_ms,
         )
+        log.on_failure = self.fail
         self.logs[(topic, partition)] = log
         return log
 
-    def delete_log(self, log: Log) -> None:
-        """Take a partition out of use at once; `purge_deleted` removes its files later."""
+    def delete_log(self, log: Log, *, delay_ms: int = 0) -> None:
+        """Take a partition out of use at once; `purge_deleted` removes its files later. Whoever deletes must
+        write the checkpoints after, lest a new topic of that name gets the offsets of the old one."""
         self._set_aside(log, deleted_directory(log.topic, log.partition))
-        self._deleted.append(log.directory)
+        self._deleted.append(DeletedFile(log.directory, delay_ms))
 
     def set_stray(self, log: Log) -> None:
         """Take a partition out of use that belongs to no topic of the cluster; its files are kept."""
         self._set_aside(log, stray_directory(log.topic, log.partition))
 
-    def purge_deleted(self) -> int:
-        """Remove the directories of deleted partitions; may run in a worker thread. Returns how many."""
-        count = 0
-        while self._deleted:
-            shutil.rmtree(self._deleted.pop(), ignore_errors=True)
-            count += 1
-        return count
+    def purge_deleted(self, now_ms: int | None = None) -> int:
+        """Remove the directories of deleted partitions that are due (all of them if `now_ms` is None); may run
+        in a worker thread. Returns how many."""
+        due = [file for file in self._deleted if file.is_due(now_ms)]
+        for file in due:
+            shutil.rmtree(file.path, ignore_errors=True)
+            self._deleted.remove(file)
+        return len(due)
 
     @property
     def size_bytes(self) -> int:
@@ -226,7 +315,7 @@ class LogDirectory:
         try:
             self.fs.rename(log.directory, path)
         except OSError as error:
-            raise storage_error(log.name, "rename", error) from error
+            raise failed(log, "rename", error) from error
         log.release()
         log.directory = path
         self.logs.pop((log.topic, log.partition), None)
@@ -239,10 +328,15 @@ class LogDirectory:
             return {}
 
     def _write_checkpoint(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        if self.failure is not None:
+            return
         with self._checkpoint_lock:
-            write_offsets(
-                self.fs, os.path.join(self.path, name), {**self._carried_over.get(name, {}), **offsets}
-            )
+            try:
+                write_offsets(
+                    self.fs, os.path.join(self.path, name), {**self._carried_over.get(name, {}), **offsets}
+                )
+            except OSError as error:
+                self.fail(error)
 
     def _read_clean_shutdown(self) -> tuple[bool, int]:
         """Whether the last stop was clean, and the broker epoch it noted (-1 if none)."""
@@ -255,6 +349,10 @@ class LogDirectory:
             return True, int(json.loads(content)["brokerEpoch"])
         except (ValueError, KeyError, TypeError):  # Kafka takes the mere presence for a clean stop
             return True, -1
+
+
+def _nobody_cares(directory: LogDirectory) -> None:
+    """What is done about a failed directory that serves nobody."""
 
 
 def _close_log(log: Log) -> bool:
@@ -291,4 +389,7 @@ def flush_logs(logs: Iterable[Log]) -> None:
 
 def flush_directory(directory: LogDirectory) -> None:
     """fsync the directory itself, after partitions were made or renamed in it."""
-    fsync_path(directory.fs, directory.path)
+    try:
+        fsync_path(directory.fs, directory.path)
+    except OSError as error:
+        directory.fail(error)

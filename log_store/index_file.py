@@ -102,6 +102,16 @@ class IndexFile:
         write_fully(self.fs, self._descriptor(), entry, self.entries * size)
         self.entries += 1
 
+    def _append_all(self, entries: bytes) -> None:
+        """Many entries in one write, made by recovery."""
+        size = self.ENTRY.size
+        needed = self.entries * size + len(entries)
+        if self._length < needed:
+            self._resize(needed)
+        with self._any_descriptor() as fd:
+            write_fully(self.fs, fd, entries, self.entries * size)
+        self.entries = needed // size
+
     def _truncate_entries(self, entries: int) -> None:
         self.entries = min(entries, self.entries)
 

@@ -98,11 +98,14 @@ class LeaderEpochs:
         write_checkpoint(self.fs, self.path, lines, sync=False)
         self._dirty = True
 
-    def flush(self) -> None:
-        """Make the file durable if it changed since; may run in a worker thread."""
-        if self._dirty:
-            self._dirty = False
-            fsync_path(self.fs, self.path)
+    def flush(self) -> bool:
+        """Make the file durable if it changed since; may run in a worker thread. If it did (True), its name
+        was put in place by a rename that the directory has yet to keep."""
+        if not self._dirty:
+            return False
+        self._dirty = False
+        fsync_path(self.fs, self.path)
+        return True
 
     def _put(self, entry: EpochEntry) -> bool:
         entries = self.entries

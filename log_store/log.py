@@ -13,14 +13,18 @@ from __future__ import annotations
 import logging
 import os
 import random
+import threading
 from bisect import bisect_right
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from ottla.config.topic_config import TopicConfig
-from ottla.log_store import deletion, flushing, partition_metadata, reads, timestamps
+from ottla.log_store import deletion, durability, partition_metadata, reads, timestamps
 from ottla.log_store.appends import AppendResult, append_batches
-from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, storage_error, unlink_if_there
+from ottla.log_store.deletion import DeletedFile
+from ottla.log_store.durability import failed, failing
+from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem
 from ottla.log_store.leader_epochs import LeaderEpochs
 from ottla.log_store.naming import parse_partition_directory
 from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState
@@ -70,8 +74,12 @@ class Log:
         self.leader_epochs = LeaderEpochs(fs, self.path_of("leader-epoch-checkpoint"))
         self.producers = ProducerState(fs, directory, producer_id_expiration_ms)
         self.producers.refill_window = partial(refill_window, self)
-        self.deleted_files: list[str] = []
+        self.deleted_files: list[DeletedFile] = []
         self.is_closed = False
+        self.failure: OSError | None = None
+        self.on_failure: Callable[[OSError], None] = _nobody_cares
+        self.flushing = threading.Lock()
+        self.names_changed = True  # files came or went since the directory was synced
         self.unflushed_files: list[str] = []
         self.update_config(config)
 
@@ -191,6 +199,8 @@ class Log:
     ) -> AppendResult:
         """Append what a client (exactly one batch), a coordinator or a leader sent. The buffer must be
         writable: offsets and leader epoch are put into it. KafkaError if it may not be appended."""
+        if self.failure is not None:
+            durability.check_usable(self)
         if origin is not CLIENT:
             return append_batches(
                 self,
@@ -229,7 +239,7 @@ class Log:
         try:
             segment.append(buf if len(buf) == size else buf[:size], base_offset, last_offset, max_timestamp)
         except OSError as error:
-            raise storage_error(self.name, "append", error) from error
+            raise failed(self, "append", error) from error
         self.log_end_offset = end_offset = last_offset + 1
         if has_producer:
             producers.commit_client_batch(batch, base_offset, max_timestamp)
@@ -244,10 +254,8 @@ class Log:
         )
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
-        try:
+        with failing(self, "leader epoch"):
             self.leader_epochs.assign(leader_epoch, start_offset)
-        except OSError as error:
-            raise storage_error(self.name, "leader epoch", error) from error
 
     def segment_for(self, size: int, last_offset: int, max_timestamp: int, now_ms: int) -> Segment:
         """The segment that takes an append of `size` bytes, rolled if the active one should not."""
@@ -280,13 +288,11 @@ class Log:
         active = self.segments[-1]
         if active.base_offset == base_offset:
             return active
-        try:
+        with failing(self, "roll"):
             active.become_inactive()
             segment = self._new_segment(base_offset, now_ms)
             self.producers.map_end_offset = base_offset
             snapshot = self.producers.take_snapshot(sync=False)
-        except OSError as error:
-            raise storage_error(self.name, "roll", error) from error
         if snapshot is not None:
             self.unflushed_files.append(self.producers.snapshot_path(snapshot))
         self.segments.append(segment)
@@ -322,6 +328,7 @@ class Log:
                 if attempt:
                     raise
                 remove_segment_files(self.fs, self.directory, base_offset)
+        self.names_changed = True
         self.configure(segment)
         return segment
 
@@ -331,18 +338,13 @@ class Log:
         segment.roll_jitter_ms = random.randrange(jitter) if jitter > 0 else 0
 
     def remove_segments(self, segments: list[Segment]) -> None:
-        for segment in list(segments):
-            self.deleted_files += segment.mark_deleted()
-            snapshot = self.producers.mark_snapshot_deleted(segment.base_offset)
-            if snapshot is not None:
-                self.deleted_files.append(snapshot)
+        """Take the files of segments that have left the log out of use."""
+        deletion.remove_segments(self, segments)
 
-    def purge_deleted_files(self) -> int:
-        """Remove the files of deleted segments; may run in a worker thread."""
-        removed = 0
-        while self.deleted_files:
-            removed += unlink_if_there(self.fs, self.deleted_files.pop())
-        return removed
+    def purge_deleted_files(self, now_ms: int | None = None) -> int:
+        """Remove the files of deleted segments that are due (all of them if `now_ms` is None); may run in a
+        worker thread. Returns how many."""
+        return deletion.purge_deleted_files(self, now_ms)
 
     # ---- read
 
@@ -350,7 +352,6 @@ class Log:
         """The batches from the one that holds `offset`, as far as `max_bytes` and its segment reach, and none
         that holds `upto` or more. The last one may be cut off. With `at_least_one` the first batch is whole
         even if it is larger."""
-        segments = self.segments
         if offset < self.log_start_offset or offset > self.log_end_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -359,6 +360,15 @@ class Log:
             )
         if offset >= upto:
             return NOTHING
+        if self.failure is not None:
+            durability.check_usable(self)
+        try:
+            return self._read(offset, max_bytes, upto, at_least_one)
+        except OSError as error:
+            raise failed(self, "read", error) from error
+
+    def _read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> ReadResult:
+        segments = self.segments
         slot = len(segments) - 1
         if offset < segments[slot].base_offset:
             slot = self.slot_of(offset)
@@ -389,18 +399,21 @@ class Log:
 
     def aborted_transactions(self, offset: int, result: ReadResult) -> list[AbortedTxn]:
         """The aborted transactions a read_committed consumer must leave out of what `read` gave it."""
-        return reads.aborted_transactions(self, offset, result)
+        with failing(self, "read"):
+            return reads.aborted_transactions(self, offset, result)
 
     def slot_of(self, offset: int) -> int:
         return max(0, bisect_right(self.segments, offset, key=base_offset_of) - 1)
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record whose timestamp is at or after `timestamp`."""
-        return timestamps.first_at_or_after(self.segments, timestamp, self.log_start_offset)
+        with failing(self, "read"):
+            return timestamps.first_at_or_after(self.segments, timestamp, self.log_start_offset)
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp."""
-        return timestamps.greatest(self.segments, self.log_start_offset)
+        with failing(self, "read"):
+            return timestamps.greatest(self.segments, self.log_start_offset)
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) of the largest epoch at or below `epoch`; (-1, -1) if that is not known."""
@@ -419,15 +432,18 @@ class Log:
 
     def delete_records_before(self, offset: int) -> int:
         """Delete the records below `offset` (-1: below the high watermark); returns the new log start."""
-        return deletion.delete_records_before(self, offset)
+        with failing(self, "delete"):
+            return deletion.delete_records_before(self, offset)
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Delete what retention.ms, retention.bytes and the log start allow; returns how many segments."""
-        return deletion.delete_old_segments(self, now_ms)
+        with failing(self, "delete"):
+            return deletion.delete_old_segments(self, now_ms)
 
     def truncate_to(self, offset: int, now_ms: int) -> bool:
         """Remove everything from `offset` on; False if the log ends before."""
-        return deletion.truncate_to(self, offset, now_ms)
+        with failing(self, "truncate"):
+            return deletion.truncate_to(self, offset, now_ms)
 
     def rebuild_producers(self, now_ms: int) -> None:
         """Make the producer state anew from the newest snapshot and the batches after it."""
@@ -447,7 +463,7 @@ class Log:
     def flush(self) -> None:
         """Make everything up to the present end durable, and move the recovery point there. May run in a
         worker thread; what is appended meanwhile waits for the next flush."""
-        flushing.flush(self)
+        durability.flush(self)
 
     def close(self) -> None:
         """Write the producer snapshot, trim the files and let go of them. The log is of no use after."""
@@ -469,3 +485,7 @@ class Log:
             f"Log({self.name}, start={self.log_start_offset}, high_watermark={self.high_watermark}, "
             f"end={self.log_end_offset})"
         )
+
+
+def _nobody_cares(error: OSError) -> None:
+    """What a log without a log directory does about a failed disk."""

@@ -53,6 +53,13 @@ class OffsetIndex(IndexFile):
         self._append(_ENTRY.pack(relative, position))
         self._last = (offset, position)
 
+    def append_all(self, entries: list[tuple[int, int]]) -> None:
+        """Add what recovery found, each entry a last offset relative to the base and a position."""
+        if entries:
+            self._append_all(b"".join([_ENTRY.pack(*entry) for entry in entries]))
+            relative, position = entries[-1]
+            self._last = (self.base_offset + relative, position)
+
     def lookup(self, offset: int) -> tuple[int, int]:
         """The last entry at or below `offset`, as (offset, position); (base_offset, 0) if there is none."""
         if not self.entries:
@@ -90,12 +97,17 @@ class OffsetIndex(IndexFile):
         slot = self._slot_at_or_below(offset - 1) if self.entries else -1
         self._truncate_entries(slot + 1)
 
-    def check(self) -> None:
+    def check(self, segment_bytes: int) -> None:
         """CorruptIndex if the file cannot be an index of this segment."""
         if self._length % 8:
             raise CorruptIndex(f"{self.path} has {self._length} bytes, not a multiple of 8")
-        if self.entries and self.last_entry[0] < self.base_offset:
-            raise CorruptIndex(f"{self.path} ends at offset {self.last_entry[0]}, below its base")
+        if not self.entries:
+            return
+        offset, position = self.last_entry
+        if offset < self.base_offset:
+            raise CorruptIndex(f"{self.path} ends at offset {offset}, below its base")
+        if not 0 < position < segment_bytes:
+            raise CorruptIndex(f"{self.path} ends at byte {position} of a segment of {segment_bytes}")
 
     def _slot_at_or_below(self, offset: int) -> int:
         relative = offset - self.base_offset

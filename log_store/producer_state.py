@@ -262,6 +262,23 @@ class ProducerState:
             self.map_end_offset = batch.next_offset
         return aborted
 
+    def replay_data(
+        self,
+        producer_id: int,
+        epoch: int,
+        sequences: tuple[int, int],
+        offsets: tuple[int, int],
+        timestamp: int,
+    ) -> ProducerEntry:
+        """Take over one data batch outside of transactions that is in the log already, told by its (first,
+        last) sequences and offsets: what `replay` does for any batch, for the scan of a whole log."""
+        entry = self.producers.get(producer_id)
+        if entry is None:
+            entry = self.producers[producer_id] = ProducerEntry(producer_id)
+        entry.current_txn_first_offset = None  # it is in the log, so it was accepted
+        entry.add_batch(epoch, BatchMetadata(*sequences, *offsets, timestamp))
+        return entry
+
     def truncate_fully(self, offset: int) -> None:
         """The log is empty and begins at `offset`."""
         for snapshot in list(self._snapshots):

@@ -1,9 +1,12 @@
 """Opening a log that lies on the disk.
 
-After a clean stop the files are trusted: the end of the log is found by walking the few batches behind the
-last index entry, the producers come from the snapshot. Otherwise every segment from the recovery point on is
-read, each batch checked, what follows the first bad or cut off batch is removed (also the segments behind
-it), and indexes, leader epochs and producers are made anew from what is left.
+After a clean stop the files are trusted: the end of each segment is found by walking the few batches behind
+its last index entry, the producers come from the snapshot. Otherwise every segment from the recovery point on
+is read (see scan), what follows the last valid batch is cut off, and indexes, leader epochs and producers are
+made anew. Segments below the recovery point are read only if an index of theirs is missing or impossible.
+
+A log that is damaged in its middle is refused with DamagedLog and left as it is: cutting it there would throw
+away what may be the only copy of valid batches, and serving it would skip records without a word.
 
 What an interrupted deletion or compaction left is settled first: `.deleted` and `.cleaned` files go, `.swap`
 files, whose data is complete, take the place of the segments they replace.
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import os
+from bisect import bisect_right
 
 from ottla.log_store.checkpoints import CorruptCheckpoint
 from ottla.log_store.files import (
@@ -37,15 +41,19 @@ from ottla.log_store.partition_metadata import (
     CorruptPartitionMetadata,
     read_partition_metadata,
 )
-from ottla.log_store.segment import Segment
-from ottla.log_store.txn_index import AbortedTxn
+from ottla.log_store.scan import Scan, damage_after, scan_segment
+from ottla.log_store.segment import Segment, base_offset_of
 from ottla.wire.errors import ErrorCode, KafkaError
-from ottla.wire.records.header import BatchView, CorruptBatch
+from ottla.wire.records.header import CorruptBatch
 from ottla.wire.uuids import Uuid
 
 logger = logging.getLogger("ottla.log_store")
 
 _KRAFT_SNAPSHOT_DELETED = ".checkpoint" + DELETED_SUFFIX  # belongs to the metadata log, which looks after it
+
+
+class DamagedLog(Exception):
+    """A log that is damaged below its end, so that somebody has to decide about it."""
 
 
 def load(
@@ -68,10 +76,15 @@ def load(
     log.log_start_offset = log_start_offset
     if log.segments:
         log.log_start_offset = max(log_start_offset, log.segments[0].base_offset)
-        trusted = clean and _files_agree(log)
-        if not trusted:
-            _recover(log, 0 if clean else recovery_point, now_ms)
+        first = _first_to_scan(log, clean=clean, recovery_point=recovery_point)
+        trusted = first is None
+        if first is not None:
+            _recover(log, first, recovery_point, now_ms)
         log.log_end_offset = log.segments[-1].next_offset()[0]
+        if log.log_start_offset <= log.log_end_offset < recovery_point:
+            raise DamagedLog(
+                f"{log.directory} ends at offset {log.log_end_offset}, but it was on the disk up to {recovery_point}"
+            )
     if not log.segments or log.log_end_offset < log.log_start_offset:
         if log.segments:
             logger.warning("log ends before it starts and is emptied partition=%s", log.name)
@@ -79,6 +92,7 @@ def load(
         return
     log.segments[-1].offset_index.reopen_for_append()
     log.segments[-1].time_index.reopen_for_append()
+    log.names_changed = not trusted
     log.leader_epochs.truncate_from_end(log.log_end_offset)
     log.leader_epochs.truncate_from_start(log.log_start_offset)
     log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
@@ -100,30 +114,42 @@ def _load_producers(log: Log, trusted: bool, now_ms: int) -> None:
         producers.take_snapshot(sync=False)
 
 
-def _files_agree(log: Log) -> bool:
-    """Whether the files of a cleanly stopped log can be trusted without reading them."""
-    for segment in log.segments:
-        for index in (segment.offset_index, segment.time_index):
-            if segment.size and not os.path.exists(index.path):
-                logger.warning("index is missing path=%s", index.path)
-                return False
-    try:
-        last = log.segments[-1]
-        last.offset_index.check()
-        last.time_index.check()
-        last.txn_index.check()
-        return last.next_offset()[1] == last.size
-    except (CorruptIndex, CorruptBatch) as error:
-        logger.warning("log needs recovery in spite of a clean stop partition=%s error=%s", log.name, error)
-        return False
-
-
-def _recover(log: Log, recovery_point: int, now_ms: int) -> None:
-    """Read and check every segment that may hold something after `recovery_point`."""
+def _first_to_scan(log: Log, *, clean: bool, recovery_point: int) -> int | None:
+    """The first segment that must be read: the one of the recovery point if the stop was not clean, or an
+    earlier one whose index is gone or damaged; None if all can be trusted as they are."""
     segments = log.segments
-    first = 0
-    while first + 1 < len(segments) and segments[first + 1].base_offset <= recovery_point:
-        first += 1
+    first = None if clean else max(0, bisect_right(segments, recovery_point, key=base_offset_of) - 1)
+    for slot, segment in enumerate(segments[:first]):
+        following = segments[slot + 1].base_offset if slot + 1 < len(segments) else None
+        try:
+            _check_unread(segment, following)
+        except (CorruptIndex, CorruptBatch) as error:
+            logger.warning("segment is read in spite of its age partition=%s reason=%s", log.name, error)
+            return slot
+    return first
+
+
+def _check_unread(segment: Segment, following: int | None) -> None:
+    """Whether the files of a segment that is not read can belong together; CorruptIndex or CorruptBatch if
+    not. What lies behind the last index entry is walked, so a file that was cut short is noticed."""
+    if not segment.size:
+        return
+    for index in (segment.offset_index, segment.time_index):
+        if not index.entries and not os.path.exists(index.path):
+            raise CorruptIndex(f"{index.path} is missing")
+    segment.offset_index.check(segment.size)
+    segment.time_index.check()
+    segment.txn_index.check()
+    next_offset, end = segment.next_offset()
+    if end != segment.size:
+        raise CorruptBatch(f"{segment.file.path} has {segment.size - end} bytes behind its last batch")
+    if following is not None and next_offset > following:
+        raise CorruptBatch(f"{segment.file.path} goes on to {next_offset}, beyond the next segment")
+
+
+def _recover(log: Log, first: int, recovery_point: int, now_ms: int) -> None:
+    """Read and check the segments from `first` on, and end the log where they stop being valid."""
+    segments = log.segments
     producers = log.producers
     log.log_end_offset = segments[first].base_offset
     log.rebuild_producers(now_ms)
@@ -131,58 +157,38 @@ def _recover(log: Log, recovery_point: int, now_ms: int) -> None:
         segment = segments[slot]
         producers.map_end_offset = segment.base_offset
         producers.take_snapshot(sync=False)
-        cut_bytes = _recover_segment(log, segment)
-        if cut_bytes:
-            logger.warning(
-                "log cut during recovery partition=%s segment=%d bytes=%d",
-                log.name,
-                segment.base_offset,
-                cut_bytes,
-            )
-            for lost in segments[slot + 1 :]:
-                log.deleted_files += lost.mark_deleted()
-            del segments[slot + 1 :]
-            break
+        scan = scan_segment(log, segment)
+        if scan.problem is not None:
+            _cut(log, slot, scan, recovery_point)
+            return
         if slot + 1 < len(segments):
             segment.become_inactive()
 
 
-def _recover_segment(log: Log, segment: Segment) -> int:
-    """Check the batches of a segment and index them anew; returns how many bytes were cut off its end."""
-    segment.reset_indexes()
-    segment.index_interval_bytes = log.config.index_interval_bytes
-    valid_bytes = 0
-    next_offset = segment.base_offset
-    try:
-        for position, view in segment.read_batches(0):
-            _require_valid(view, next_offset, segment)
-            size = view.size_in_bytes
-            segment.note_batch(position, size, view.base_offset, view.last_offset, view.max_timestamp)
-            if view.partition_leader_epoch > log.leader_epochs.latest_epoch:
-                log.leader_epochs.assign(view.partition_leader_epoch, view.base_offset)
-            for txn, last_stable_offset in log.producers.replay((view,)):
-                segment.txn_index.append(
-                    AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)
-                )
-            next_offset = view.next_offset
-            valid_bytes = position + size
-    except KafkaError as error:
-        if error.code != ErrorCode.CORRUPT_MESSAGE:  # a format we do not read must not be cut away
-            raise
-        logger.warning("invalid batch path=%s position=%d error=%s", segment.file.path, valid_bytes, error)
-    cut_bytes = segment.size - valid_bytes
-    if cut_bytes:
-        segment.file.truncate(valid_bytes)
-    return cut_bytes
-
-
-def _require_valid(view: BatchView, next_offset: int, segment: Segment) -> None:
-    if not view.crc_matches():
-        raise CorruptBatch(f"the CRC of the batch at offset {view.base_offset} does not match")
-    if view.base_offset < next_offset or view.last_offset_delta < 0:
-        raise CorruptBatch(f"offset {view.base_offset} does not follow {next_offset}")
-    if not segment.reaches(view.last_offset):
-        raise CorruptBatch(f"offset {view.last_offset} is out of the reach of its segment")
+def _cut(log: Log, slot: int, scan: Scan, recovery_point: int) -> None:
+    """End the log at the last valid batch, unless that would hide damage: what was known to be on the disk
+    cannot have been lost by a crash, and neither can a batch behind which others are valid."""
+    segment = log.segments[slot]
+    if scan.next_offset < recovery_point and log.log_start_offset < recovery_point:
+        raise DamagedLog(
+            f"{segment.file.path} is damaged at byte {scan.valid_bytes}: {scan.problem}, but the log was on the "
+            f"disk up to offset {recovery_point}"
+        )
+    damage = damage_after(log, slot, scan)
+    if damage is not None:
+        raise DamagedLog(damage)
+    removed = log.segments[slot + 1 :]
+    logger.warning(
+        "log cut at its last valid batch partition=%s end_offset=%d bytes=%d later_segments=%d reason=%s",
+        log.name,
+        scan.next_offset,
+        segment.size - scan.valid_bytes,
+        len(removed),
+        scan.problem,
+    )
+    segment.file.truncate(scan.valid_bytes)
+    del log.segments[slot + 1 :]
+    log.remove_segments(removed)
 
 
 def _load_segments(log: Log, names: list[str], now_ms: int) -> None:

@@ -35,7 +35,15 @@ from ottla.log_store.index_file import LARGEST_RELATIVE_OFFSET
 from ottla.log_store.offset_index import OffsetIndex
 from ottla.log_store.time_index import NO_TIMESTAMP, TimeEntry, TimeIndex
 from ottla.log_store.txn_index import TxnIndex
-from ottla.wire.records.header import HEADER_SIZE, LOG_OVERHEAD, BatchView, CorruptBatch, batch_size_at
+from ottla.wire.records.header import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_POSITION,
+    MAGIC_V2,
+    BatchView,
+    CorruptBatch,
+    batch_size_at,
+)
 
 logger = logging.getLogger("ottla.log_store")
 
@@ -205,7 +213,24 @@ class Segment:
             slot += 1
             end = positions[slot] if slot < len(positions) else self.file.size
             return BatchPosition(position, end - position)
-        return self._scan(offset, self.offset_index.lookup(offset)[1])
+        entry_offset, position = self.offset_index.lookup(offset)
+        if position and not self._is_entry_right(entry_offset, position):
+            logger.warning("index entry is damaged and not used path=%s", self.offset_index.path)
+            position = 0
+        return self._scan(offset, position)
+
+    def _is_entry_right(self, offset: int, position: int) -> bool:
+        """Whether an index entry leads to a batch that may be the one it means. Nothing in an index is
+        checksummed, and a wrong position would have us serve the middle of a batch as its beginning."""
+        header = self.file.read(position, HEADER_SIZE)
+        if len(header) < HEADER_SIZE:
+            return False
+        base_offset, length, delta = _unpack_offsets(header)
+        return (
+            header[MAGIC_POSITION] == MAGIC_V2
+            and self.base_offset <= base_offset <= base_offset + delta <= offset
+            and HEADER_SIZE <= length + LOG_OVERHEAD <= self.file.size - position
+        )
 
     def _scan(self, offset: int, position: int) -> BatchPosition | None:
         file = self.file
@@ -237,7 +262,7 @@ class Segment:
                 if size > stop - position:
                     return
                 wanted = max(size, min(_READ_BYTES, stop - position))
-                chunk = memoryview(self._read_fully(position, wanted))
+                chunk = memoryview(self.read_fully(position, wanted))
                 start, at = position, 0
                 size = batch_size_at(chunk, 0, len(chunk))
                 if size == 0 or size > stop - position:
@@ -261,7 +286,8 @@ class Segment:
             yield view
             position += view.size_in_bytes
 
-    def _read_fully(self, position: int, length: int) -> bytes:
+    def read_fully(self, position: int, length: int) -> bytes:
+        """`length` bytes from `position`, less only if the file ends before."""
         data = self.file.read(position, length)
         while 0 < len(data) < length and (more := self.file.read(position + len(data), length - len(data))):
             data += more
@@ -321,9 +347,27 @@ class Segment:
         self._greatest = TimeEntry(NO_TIMESTAMP, self.base_offset)
         self._bytes_since_index_entry = 0
 
+    def take_scanned(
+        self,
+        offset_entries: list[tuple[int, int]],
+        time_entries: list[tuple[int, int]],
+        greatest: tuple[int, int],
+        first_timestamp: int | None,
+        bytes_since_index_entry: int,
+    ) -> None:
+        """After `reset_indexes`: what the batches of the segment say (see scan)."""
+        self.offset_index.append_all(offset_entries)
+        self.time_index.append_all(time_entries)
+        self._greatest = TimeEntry(*greatest)
+        self._first_batch_timestamp = first_timestamp
+        self._bytes_since_index_entry = bytes_since_index_entry
+
     def flush(self) -> None:
-        """fsync everything; may run in a worker thread while the log goes on."""
-        self.file.fsync()
+        """fsync everything; may run in a worker thread while the log goes on. A segment that was deleted
+        meanwhile needs no flushing."""
+        file = self.file
+        if file.fd >= 0:
+            file.fsync()
         self.offset_index.flush()
         self.time_index.flush()
         self.txn_index.flush()

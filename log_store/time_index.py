@@ -63,6 +63,13 @@ class TimeIndex(IndexFile):
         self._append(_ENTRY.pack(timestamp, offset - self.base_offset))
         self._last = TimeEntry(timestamp, offset)
 
+    def append_all(self, entries: list[tuple[int, int]]) -> None:
+        """Add what recovery found, each entry a timestamp and an offset relative to the base."""
+        if entries:
+            self._append_all(b"".join([_ENTRY.pack(*entry) for entry in entries]))
+            timestamp, relative = entries[-1]
+            self._last = TimeEntry(timestamp, self.base_offset + relative)
+
     def lookup(self, timestamp: int) -> TimeEntry:
         """The last entry at or below `timestamp`; (-1, base_offset) if there is none."""
         if self.entries:

@@ -105,6 +105,7 @@ def test_dying_at_each_change(tmp_path: Path, torn: float) -> None:
     for lives in range(whole.changes):
         path = tmp_path / "life"
         shutil.rmtree(path, ignore_errors=True)
+        path.mkdir()
         run = Run(path, MortalDisk(lives, torn))
         with contextlib.suppress(Died):
             run.live()

@@ -1,4 +1,4 @@
-"""A disk that fails: nothing is written by halves, and the log goes on when the disk does."""
+"""A disk that fails: nothing is written by halves, and the log takes and promises nothing any more."""
 
 import contextlib
 import errno
@@ -22,6 +22,7 @@ class FaultyDisk(OsFileSystem):
         self.room = 1 << 40
         self.stride = 1 << 40
         self.fails_fsync = False
+        self.fails_pread = False
 
         def pwrite(fd: int, data: Buffer, offset: int) -> int:
             if self.room <= 0:
@@ -35,11 +36,18 @@ class FaultyDisk(OsFileSystem):
                 raise OSError(errno.EIO, "Input/output error")
             os.fsync(fd)
 
+        def pread(fd: int, length: int, offset: int) -> bytes:
+            if self.fails_pread:
+                raise OSError(errno.EIO, "Input/output error")
+            return os.pread(fd, length, offset)
+
         self.pwrite: Any = pwrite
+        self.pread: Any = pread
         self.fsync: Any = fsync
 
 
 def log_on(disk: FaultyDisk, directory: Path, **config: Any) -> Log:
+    directory.mkdir(exist_ok=True)
     return Log.create(directory / "orders-0", TOPIC_ID, TopicConfig(**config), now_ms=NOW_MS, fs=disk)
 
 
@@ -54,59 +62,95 @@ def test_short_writes(tmp_path: Path) -> None:
 
 
 def test_full_disk_at_every_byte(tmp_path: Path) -> None:
-    """Wherever the disk becomes full, the batch is refused, its bytes are cut off, and a retry succeeds."""
-    disk = FaultyDisk()
-    log = log_on(disk, tmp_path)
-    append(log, batch(b"first"))
-    size = log.size_bytes
-    records = batch(b"second")
-    for room in range(len(records)):
+    """Wherever the disk becomes full, the batch is refused and its bytes are cut off; the log stays refused,
+    even if there is room again, until it is opened anew."""
+    for room in range(len(batch(b"second"))):
+        disk = FaultyDisk()
+        log = log_on(disk, tmp_path / str(room))
+        append(log, batch(b"first"))
+        size = log.size_bytes
         disk.room = room
-        with pytest.raises(KafkaError) as refused:
-            append(log, batch(b"second"))
-        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+        for _ in range(2):
+            with pytest.raises(KafkaError) as refused:
+                append(log, batch(b"second"))
+            assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+            disk.room = 1 << 40
         assert os.stat(log.path_of(f"{0:020d}.log")).st_size == log.size_bytes == size
-        assert log.log_end_offset == 1
-    disk.room = 1 << 40
-    append(log, batch(b"second"))
-    assert values_from(log, 0) == [(0, b"first"), (1, b"second")]
+        log.release()
+        log = reopen(log, clean=False)
+        assert append(log, batch(b"second")) == 1
+        assert values_from(log, 0) == [(0, b"first"), (1, b"second")]
 
 
 def test_full_disk_while_rolling(tmp_path: Path) -> None:
-    """A roll that fails at any write is tried again by the next append; nothing is lost or doubled."""
-    disk = FaultyDisk()
-    log = log_on(disk, tmp_path, internal_segment_bytes=200, index_interval_bytes=0)
-    appended = []
+    """Whatever write of a roll fails, the log opened anew has everything acknowledged, once."""
     refused = 0
-    for number in range(40):
-        value = b"%d" % number
-        disk.room = number % 13 * 8
+    for room in range(0, 250, 3):
+        disk = FaultyDisk()
+        log = log_on(disk, tmp_path / str(room), internal_segment_bytes=200, index_interval_bytes=0)
+        appended = []
+        disk.room = room + 500
         with contextlib.suppress(KafkaError):
-            append(log, batch(value))
-        if log.log_end_offset == number:
-            refused += 1
-            disk.room = 1 << 40
-            append(log, batch(value))
-        appended.append((number, value))
+            for number in range(20):
+                append(log, batch(b"%d" % number))
+                appended.append((number, b"%d" % number))
+        assert log.failure is not None
+        refused += 1
+        log.release()
+        log = reopen(log, clean=False, recovery_point=0)
         assert values_from(log, 0) == appended
-    assert 0 < refused < 40
-    disk.room = 1 << 40
-    log.flush()
-    log.release()
-    log = reopen(log, clean=False, recovery_point=0)
-    assert values_from(log, 0) == appended
+        append(log, batch(b"and on"))
+        assert values_from(log, 0) == [*appended, (len(appended), b"and on")]
+    assert refused > 20
 
 
-def test_failed_flush_keeps_the_recovery_point(tmp_path: Path) -> None:
-    """What could not be made durable is not taken for durable."""
+def test_failed_fsync_is_final(tmp_path: Path) -> None:
+    """An fsync that fails is not tried again: the kernel may have dropped the pages and call the next one a
+    success. Nothing is promised any more, and the log directory hears of it."""
     disk = FaultyDisk()
     log = log_on(disk, tmp_path)
+    failures: list[OSError] = []
+    log.on_failure = failures.append
     append(log, batch(b"a"))
     disk.fails_fsync = True
     with pytest.raises(KafkaError) as refused:
         log.flush()
     assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert [failure.errno for failure in failures] == [errno.EIO]
+    disk.fails_fsync = False
+    with pytest.raises(KafkaError):
+        log.flush()
     assert log.recovery_point == 0
+    with pytest.raises(KafkaError):
+        append(log, batch(b"b"))
+
+
+def test_failing_reads(tmp_path: Path) -> None:
+    """A disk that cannot read fails the log; nothing wrong is served."""
+    disk = FaultyDisk()
+    log = log_on(disk, tmp_path, internal_segment_bytes=300)
+    for number in range(10):
+        append(log, batch(b"%d" % number))
+    disk.fails_pread = True
+    with pytest.raises(KafkaError) as refused:
+        log.read(0, 1000, upto=10, at_least_one=True)
+    assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert log.failure is not None
+    disk.fails_pread = False
+    with pytest.raises(KafkaError):
+        log.read(0, 1000, upto=10, at_least_one=True)
+
+
+def test_flushing_a_deleted_segment(tmp_path: Path) -> None:
+    """A segment that retention takes while it waits for its flush is no disk error."""
+    log = log_on(FaultyDisk(), tmp_path, internal_segment_bytes=300)
+    for number in range(10):
+        append(log, batch(b"%d" % number))
+    stale = list(log.segments)
+    log.delete_records_before(9)
+    for segment in stale:
+        segment.flush()
+    assert log.failure is None
 
 
 def test_a_segment_deleted_during_a_flush_is_no_failure(tmp_path: Path) -> None:

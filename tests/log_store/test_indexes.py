@@ -164,12 +164,15 @@ def test_corrupt_indexes(tmp_path: Path) -> None:
     path = tmp_path / "i.index"
     path.write_bytes(bytes(9))
     with pytest.raises(CorruptIndex):
-        offset_index(path, length=9).check()
+        offset_index(path, length=9).check(1000)
     with pytest.raises(CorruptIndex):
         time_index(path, length=9).check()
     path.write_bytes(struct.pack(">ii", -5, 0))
     with pytest.raises(CorruptIndex):
-        offset_index(path, length=8).check()
+        offset_index(path, length=8).check(1000)
+    path.write_bytes(struct.pack(">ii", 5, 1000))
+    with pytest.raises(CorruptIndex):
+        offset_index(path, length=8).check(1000)
 
 
 def test_txn_index(tmp_path: Path) -> None:

@@ -3,10 +3,12 @@
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ottla.log_store.log import Log
+from ottla.log_store.recovery import DamagedLog
 from ottla.log_store.validation import AppendOrigin
 from ottla.wire.errors import ErrorCode, KafkaError
 from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, reopen, values_from
@@ -76,18 +78,37 @@ def test_garbage_behind_the_end(tmp_path: Path, garbage: bytes) -> None:
         assert values_from(log, 0) == [(0, b"a"), (1, b"b")]
 
 
-def test_later_segments_go_with_a_damaged_one(tmp_path: Path) -> None:
-    """What follows damage is removed, segments too: no gap appears in the log."""
-    log = new_log(tmp_path, internal_segment_bytes=400)
-    for number in range(20):
+def segments_of(tmp_path: Path, count: int = 20, **config: Any) -> Log:
+    """A log with several segments, none of it flushed."""
+    tmp_path.mkdir(exist_ok=True)
+    log = new_log(tmp_path, internal_segment_bytes=400, **config)
+    for number in range(count):
         append(log, batch(b"%d" % number))
-    bases = [segment.base_offset for segment in log.segments]
-    log.release()
-    path = Path(log.path_of(f"{bases[1]:020d}.log"))
+    assert len(log.segments) > 3
+    return log
+
+
+def change_byte(log: Log, base_offset: int, position: int) -> bytes:
+    """Damage one byte of a segment; returns what the file then holds."""
+    path = Path(log.path_of(f"{base_offset:020d}.log"))
     data = bytearray(path.read_bytes())
-    data[-1] ^= 1
+    data[position] ^= 1
     path.write_bytes(data)
+    return bytes(data)
+
+
+def test_later_segments_go_with_one_cut_short(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """If the end of a segment that was not flushed is gone, so are those behind it: no gap appears. One line
+    tells it."""
+    log = segments_of(tmp_path)
+    bases = [segment.base_offset for segment in log.segments]
+    size = log.segments[1].size
+    log.release()
+    os.truncate(log.path_of(f"{bases[1]:020d}.log"), size - 1)
+    caplog.clear()
     log = reopen(log, clean=False, recovery_point=0)
+    assert len(caplog.records) == 1
+    assert f"end_offset={bases[2] - 1}" in caplog.text
     assert [segment.base_offset for segment in log.segments] == bases[:2]
     assert log.log_end_offset == bases[2] - 1
     log.purge_deleted_files()
@@ -95,20 +116,91 @@ def test_later_segments_go_with_a_damaged_one(tmp_path: Path) -> None:
     assert len(logs) == 2
 
 
+@pytest.mark.parametrize("slot", [0, 1, 2])
+@pytest.mark.parametrize("position", [8, 9, 10, 11, 17, 22, 60, -1])
+def test_a_damaged_middle_is_refused(tmp_path: Path, slot: int, position: int) -> None:
+    """A batch that was changed while valid ones follow, in its segment or the next, is not cut away and not
+    served: the log cannot be opened, and its files stay as they are."""
+    log = segments_of(tmp_path)
+    base = log.segments[slot].base_offset
+    log.release()
+    damaged = change_byte(log, base, position)
+    with pytest.raises(DamagedLog, match=f"{base:020d}.log is damaged at byte"):
+        reopen(log, clean=False, recovery_point=0)
+    assert Path(log.path_of(f"{base:020d}.log")).read_bytes() == damaged
+    assert not [name for name in os.listdir(log.directory) if name.endswith(".deleted")]
+
+
+def test_pages_that_were_never_written_end_the_log(tmp_path: Path) -> None:
+    """When the machine goes down, a page may be lost and a later one kept: what was not flushed ends there."""
+    log = new_log(tmp_path)
+    for _ in range(6):
+        append(log, batch(b"x" * 3000))
+    log.release()
+    path = Path(log.path_of(f"{0:020d}.log"))
+    data = bytearray(path.read_bytes())
+    data[8192:12288] = bytes(4096)
+    path.write_bytes(data)
+    log = reopen(log, clean=False, recovery_point=0)
+    assert [offset for offset, _ in values_from(log, 0)] == [0, 1]
+
+
+def test_damage_below_the_recovery_point(tmp_path: Path) -> None:
+    """What was on the disk cannot have been lost by a crash: neither a changed batch nor a short file below
+    the recovery point is taken for the end of the log."""
+    log = segments_of(tmp_path)
+    log.flush()
+    base = log.segments[-1].base_offset
+    size = log.segments[-1].size
+    log.release()
+    change_byte(log, base, -1)
+    with pytest.raises(DamagedLog, match="up to offset 20"):
+        reopen(log, clean=False)
+    change_byte(log, base, -1)
+    os.truncate(log.path_of(f"{base:020d}.log"), size - 1)
+    with pytest.raises(DamagedLog):
+        reopen(log, clean=False)
+    os.unlink(log.path_of(f"{base:020d}.log"))
+    with pytest.raises(DamagedLog, match="ends at offset"):
+        reopen(log, clean=False)
+
+
+def test_a_flushed_segment_cut_short_is_noticed(tmp_path: Path) -> None:
+    """Segments below the recovery point are not read, but where they end is looked at."""
+    for clean in (False, True):
+        log = segments_of(tmp_path / str(clean))
+        log.flush()
+        size = log.segments[1].size
+        path = log.segments[1].file.path
+        log.close()
+        os.truncate(path, size - 1)
+        with pytest.raises(DamagedLog, match="is damaged at byte"):
+            reopen(log, clean=clean)
+
+
 def test_flushed_segments_are_not_read_again(tmp_path: Path) -> None:
-    """Below the recovery point nothing is checked, so damage there is not noticed."""
-    log = new_log(tmp_path, internal_segment_bytes=400)
-    for number in range(20):
-        append(log, batch(b"%d" % number))
+    """Below the recovery point no batch is checked: only its end and what follows the point are read."""
+    log = segments_of(tmp_path, index_interval_bytes=0)
     log.flush()
     log.release()
-    path = Path(log.path_of("00000000000000000000.log"))
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
+    change_byte(log, 0, 100)
     log = reopen(log, clean=False)
     assert log.log_end_offset == 20
     assert log.recovery_point == 20
+
+
+def test_a_damaged_index_entry_is_not_believed(tmp_path: Path) -> None:
+    """An entry of an old segment that leads into the middle of a batch is noticed when it is used."""
+    log = segments_of(tmp_path, count=40, index_interval_bytes=0)
+    expected = values_from(log, 0)
+    log.flush()
+    log.close()
+    path = Path(log.path_of(f"{0:020d}.index"))
+    entries = bytearray(path.read_bytes())
+    entries[7] += 3
+    path.write_bytes(entries)
+    log = reopen(log, clean=True)
+    assert [each for offset in range(40) for each in values_from(log, offset)[:1]] == expected
 
 
 def test_rebuilt_files_equal_the_first(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from ottla.wire.records import Record, build_batch
 
 
 def test_a_flush_that_fails_is_answered(raw: RawClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The partition has a storage error, and the connection goes on."""
+    """The partition has a storage error, from then on, and the connection goes on."""
     create_topic(raw, "flushed", flush_messages="1")
     assert produce(raw, "flushed", [1]).base_offset == 0
     data = PartitionProduceData(records=build_batch([Record(0, 1, None, b"value", ())]))
@@ -24,4 +24,6 @@ def test_a_flush_that_fails_is_answered(raw: RawClient, monkeypatch: pytest.Monk
         (answer,) = raw.send(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topics), 9).responses
     (refused,) = answer.partition_responses
     assert (refused.error_code, refused.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
-    assert produce(raw, "flushed", [3]).error_code == ErrorCode.NONE
+    (answer,) = raw.send(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topics), 9).responses
+    (refused,) = answer.partition_responses
+    assert refused.error_code == ErrorCode.KAFKA_STORAGE_ERROR
