@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from time import perf_counter
 
 from ottla import __version__
+from ottla.cli.log import add_log_command, run_log_command
 
 _STARTED = perf_counter()
 
@@ -45,12 +46,15 @@ def _parser() -> argparse.ArgumentParser:
         choices=["debug", "info", "warning", "error"],
         help="how much to log on standard error; default info",
     )
+    add_log_command(commands)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     arguments = _parser().parse_args(argv)
+    if arguments.command == "log":
+        return run_log_command(arguments)
     # Start-up makes objects that stay: collecting among them would only take time. Serving turns it on again.
     gc.disable()
     from ottla.cli.serve import serve

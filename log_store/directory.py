@@ -365,10 +365,15 @@ def _close_log(log: Log) -> bool:
     return True
 
 
+def is_locked_here(path: str) -> bool:
+    """Whether this process holds the lock; opening the file to ask the system would give it up."""
+    return os.path.realpath(path) in _locked_here
+
+
 def _lock(path: str) -> int:
     directory = os.path.dirname(path)
     # Looked up before the file is opened: closing any descriptor of it would give up our POSIX lock.
-    if os.path.realpath(path) in _locked_here:
+    if is_locked_here(path):
         raise DirectoryInUse(f"{directory} is in use by a broker of this process")
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:

@@ -317,6 +317,12 @@ class ProducerState:
     def snapshot_path(self, offset: int) -> str:
         return os.path.join(self.directory, offset_name(offset) + SNAPSHOT_SUFFIX)
 
+    def load_entries(self, entries: Iterable[ProducerEntry]) -> None:
+        """Begin with what a snapshot tells, whatever its age."""
+        for entry in entries:
+            self._load(entry)
+        self._find_first_unstable()
+
     def _load(self, entry: ProducerEntry) -> None:
         self.producers[entry.producer_id] = entry
         if entry.current_txn_first_offset is not None:
