@@ -4,9 +4,11 @@ import argparse
 import gc
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
 
@@ -65,6 +67,7 @@ def serve(arguments: argparse.Namespace, started: float) -> int:
         stream=sys.stderr,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
+    allow_many_files()
     try:
         config = BrokerConfig.load(read_settings(arguments))
         return trio.run(_run, Server(config), started)
@@ -72,6 +75,13 @@ def serve(arguments: argparse.Namespace, started: float) -> int:
         for error in _leaves(group):
             print(f"ottla: {error}", file=sys.stderr)
     return 1
+
+
+def allow_many_files() -> None:
+    """Every segment and connection takes a descriptor; as many as the system lets us have, as Java does it."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # some systems name a limit that they do not grant
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _leaves(group: BaseExceptionGroup) -> list[BaseException]:

@@ -25,6 +25,7 @@ from ottla.metadata.image import (
 from ottla.server.partition import Partition
 from ottla.server.partition_table import PartitionTable
 from ottla.server.topic_configs import TopicConfigs
+from ottla.wire.errors import KafkaError
 from ottla.wire.uuids import Uuid
 
 log = logging.getLogger("ottla.server")
@@ -120,23 +121,31 @@ class LogCatalog:
             return
         created = await trio.to_thread.run_sync(self._create_logs, image, list(wanted), now_ms)
         for (topic, index), made in zip(wanted, created, strict=True):
-            self._serve(topic, index, made, topic.partitions[index].leader_epoch)
+            if made is not None:
+                self._serve(topic, index, made, topic.partitions[index].leader_epoch)
 
-    def _create_logs(self, image: MetadataImage, wanted: list[NewPartition], now_ms: int) -> list[Log]:
-        created = []
-        used = set()
+    def _create_logs(self, image: MetadataImage, wanted: list[NewPartition], now_ms: int) -> list[Log | None]:
+        """Make the logs. The metadata has decided on them, so one that the disk refuses (None) stays unserved
+        until a restart makes it, and the others are served."""
+        created: list[Log | None] = []
         for topic, index in wanted:
-            directory = self._directory_for(topic.partitions[index])
-            made = directory.create_log(
-                topic.name, index, topic.topic_id, self.configs.of(image, topic.name), now_ms=now_ms
-            )
-            _begin_epoch(made, topic.partitions[index].leader_epoch)
-            self._home[made] = directory
-            used.add(directory)
-            created.append(made)
-        for directory in used:
+            try:
+                created.append(self._create_log(image, topic, index, now_ms))
+            except OSError as error:
+                log.error("log cannot be made partition=%s-%d error=%s", topic.name, index, error)
+                created.append(None)
+        for directory in {self._home[made] for made in created if made is not None}:
             flush_directory(directory)
         return created
+
+    def _create_log(self, image: MetadataImage, topic: TopicImage, index: int, now_ms: int) -> Log:
+        directory = self._directory_for(topic.partitions[index])
+        made = directory.create_log(
+            topic.name, index, topic.topic_id, self.configs.of(image, topic.name), now_ms=now_ms
+        )
+        _begin_epoch(made, topic.partitions[index].leader_epoch)
+        self._home[made] = directory
+        return made
 
     def _directory_for(self, partition: PartitionImage) -> LogDirectory:
         assigned = partition.directory_of(self._node_id)
@@ -151,7 +160,10 @@ class LogCatalog:
 
     def _delete_logs(self, logs: list[Log]) -> None:
         for each in logs:
-            self._home.pop(each).delete_log(each)
+            try:
+                self._home.pop(each).delete_log(each)
+            except KafkaError as error:  # it is out of use all the same, and a stray at the next start
+                log.error("log cannot be deleted partition=%s error=%s", each.name, error)
 
     def close(self, broker_epoch: int) -> None:
         """Flush and close every log and mark the directories clean; runs in a worker thread."""

@@ -1,6 +1,7 @@
 """The `ottla` command: settings, refusals in one sentence, the ready line and the exit codes."""
 
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ottla.cli.main import _parser
-from ottla.cli.serve import read_settings
+from ottla.cli.serve import allow_many_files, read_settings
 from ottla.config.definition import ConfigError
 
 
@@ -105,6 +106,17 @@ def test_ready_line_and_graceful_stop(tmp_path: Path) -> None:
     )
     assert rest == ""
     assert process.returncode == 0
+
+
+def test_as_many_descriptors_as_the_system_allows() -> None:
+    """A shell's low limit would be reached by a thousand partitions."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(limits[1], 256), limits[1]))
+        allow_many_files()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (limits[1], limits[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def test_version_and_help() -> None:

@@ -1,7 +1,10 @@
 """CreateTopics, DeleteTopics and CreatePartitions under concurrency, settings and restarts."""
 
+import os
 import threading
 from pathlib import Path
+
+import pytest
 
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic, describe, produce
@@ -69,3 +72,25 @@ def test_more_partitions_than_one_change_can_hold(raw: RawClient) -> None:
         response = raw.send(CreatePartitionsRequest(topics=[wanted], timeout_ms=10_000), 3)
         assert response.results[0].error_code == ErrorCode.POLICY_VIOLATION
         assert len(describe(raw, "big").partitions) == 1
+
+
+def test_partitions_whose_logs_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others of the topic are served, and a restart makes up for the missing ones."""
+    really_make = os.mkdir
+
+    def make_most(path: str) -> None:
+        if path.endswith("-1"):
+            raise OSError(24, "Too many open files")
+        really_make(path)
+
+    topic = CreatableTopic(name="t", num_partitions=3, replication_factor=1)
+    with (
+        Broker(data=tmp_path) as broker,
+        RawClient.to(broker.bootstrap) as raw,
+        monkeypatch.context() as patch,
+    ):
+        patch.setattr("ottla.log_store.files.OsFileSystem.mkdir", staticmethod(make_most))
+        raw.send(CreateTopicsRequest(topics=[topic]), 7)
+        assert produce(raw, "t", [1], partition=2).base_offset == 0
+    with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
+        assert [produce(raw, "t", [1], partition=index).base_offset for index in range(3)] == [0, 0, 1]
