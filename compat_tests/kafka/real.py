@@ -70,7 +70,9 @@ class RealKafka(BrokerProcess):
     def start(self) -> Self:
         """Start Kafka and wait until it serves."""
         self.prepare()
-        command = java_command("kafka.Kafka", str(self.config_path), options=self.java_options)
+        # A JVM that is killed leaves its native libraries behind; here they go with the scratch directory.
+        options = (*self.java_options, f"-Djava.io.tmpdir={self.scratch_dir}")
+        command = java_command("kafka.Kafka", str(self.config_path), options=options)
         process = self._spawn(command)
         self._wait_until_it_serves(process)
         return self
