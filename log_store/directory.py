@@ -225,13 +225,14 @@ class LogDirectory:
         with ThreadPoolExecutor(_CLOSING_THREADS, "ottla-log-close") as pool:  # they mostly wait for fsync
             closed = list(pool.map(_close_log, self.logs.values()))
         clean = not self.failed and all(closed)
-        if self.failure is not None:  # while closing
-            self.release()
-            return
-        self.write_checkpoints()
-        if clean:
+        if self.failure is None:  # it may have failed while closing
+            self.write_checkpoints()
+        if clean and self.failure is None:
             text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
-            write_file(self.fs, os.path.join(self.path, CLEAN_SHUTDOWN_FILE), text.encode(), sync=True)
+            try:
+                write_file(self.fs, os.path.join(self.path, CLEAN_SHUTDOWN_FILE), text.encode(), sync=True)
+            except OSError as error:
+                self.fail(error)
         self.release()
 
     def release(self) -> None:
@@ -359,6 +360,9 @@ def _close_log(log: Log) -> bool:
     try:
         log.flush()
         log.close()
+    except OSError as error:
+        logger.error("partition cannot be closed partition=%s error=%s", log.name, error)
+        return False
     except Exception as error:  # the others must still be closed
         logger.error("partition cannot be closed partition=%s", log.name, exc_info=error)
         return False

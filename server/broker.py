@@ -179,9 +179,12 @@ class Broker:
     def _close(self) -> None:
         self.logs.close(self.broker_epoch)
         departure = plan_broker_departure(self.image, node_id=self.node_id)
-        if departure.records:
-            self.store.commit(departure.records, self.now_ms())
-        self.store.close(self.now_ms())
+        try:
+            if departure.records:
+                self.store.commit(departure.records, self.now_ms())
+            self.store.close(self.now_ms())
+        except OSError as error:  # what was decided is durable already; the next start mends the rest
+            log.error("metadata cannot be closed error=%s", error)
 
     async def _register(self, endpoints: Sequence[Endpoint]) -> None:
         """Become a new incarnation of this broker in the metadata, leading what it may."""

@@ -53,11 +53,12 @@ class LogCatalog:
         for topic in image.topics_by_name.values():
             for index, partition in topic.partitions.items():
                 found = self._find(topic, index)
-                if found is None:
-                    if not self._is_damaged(topic, index):
-                        missing.append((topic, index))
-                else:
+                if found is not None:
                     self._serve(topic, index, found, partition.leader_epoch)
+                elif self._is_damaged(topic, index):
+                    self.partitions.add_offline(topic.topic_id, topic.name, index)
+                else:
+                    missing.append((topic, index))
         await self._create(image, missing, now_ms)
 
     def _open_directory(self, directory: LogDirectory, image: MetadataImage, now_ms: int) -> None:
@@ -123,6 +124,8 @@ class LogCatalog:
         for (topic, index), made in zip(wanted, created, strict=True):
             if made is not None:
                 self._serve(topic, index, made, topic.partitions[index].leader_epoch)
+            else:
+                self.partitions.add_offline(topic.topic_id, topic.name, index)
 
     def _create_logs(self, image: MetadataImage, wanted: list[NewPartition], now_ms: int) -> list[Log | None]:
         """Make the logs. The metadata has decided on them, so one that the disk refuses (None) stays unserved

@@ -1,4 +1,7 @@
-"""Every partition this broker leads, found by topic name or topic id."""
+"""Every partition this broker leads, found by topic name or topic id.
+
+One whose log the disk refuses is offline: it is known, and asking for it gives KAFKA_STORAGE_ERROR, as in Kafka.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ class PartitionTable:
     def __init__(self) -> None:
         self._by_name: dict[str, dict[int, Partition]] = {}
         self._by_id: dict[Uuid, dict[int, Partition]] = {}
+        self._offline: set[tuple[str | Uuid, int]] = set()  # by name and by id
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in self._by_name.values():
@@ -24,11 +28,11 @@ class PartitionTable:
         return sum(len(partitions) for partitions in self._by_name.values())
 
     def by_name(self, topic: str, index: int) -> Partition:
-        """The partition, or UNKNOWN_TOPIC_OR_PARTITION."""
+        """The partition, or UNKNOWN_TOPIC_OR_PARTITION, or KAFKA_STORAGE_ERROR."""
         try:
             return self._by_name[topic][index]
         except KeyError:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from None
+            raise self._why_not(topic, index) from None
 
     def by_id(self, topic_id: Uuid, index: int) -> Partition:
         """The partition, UNKNOWN_TOPIC_ID, or UNKNOWN_TOPIC_OR_PARTITION when only the index is wrong."""
@@ -37,8 +41,13 @@ class PartitionTable:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         partition = partitions.get(index)
         if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            raise self._why_not(topic_id, index)
         return partition
+
+    def _why_not(self, topic: str | Uuid, index: int) -> KafkaError:
+        if (topic, index) in self._offline:
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "The log of the partition is offline.")
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def of_topic(self, topic: str) -> dict[int, Partition]:
         """All partitions of a topic; empty when it is unknown."""
@@ -49,7 +58,13 @@ class PartitionTable:
         partitions[partition.index] = partition
         self._by_id[topic_id] = partitions
 
+    def add_offline(self, topic_id: Uuid, topic: str, index: int) -> None:
+        """Know a partition that cannot be served."""
+        self._by_id[topic_id] = self._by_name.setdefault(topic, {})
+        self._offline |= {(topic, index), (topic_id, index)}
+
     def remove_topic(self, topic_id: Uuid, topic: str) -> list[Partition]:
         """Forget a topic and return its partitions."""
         self._by_id.pop(topic_id, None)
+        self._offline = {each for each in self._offline if each[0] not in (topic_id, topic)}
         return list(self._by_name.pop(topic, {}).values())

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,15 @@ def test_clean_stop_and_start(tmp_path: Path) -> None:
     ]
     assert len(values_from(directory.logs["orders", 1], 1)) == 9
     directory.close()
+
+
+def test_a_directory_that_vanished_is_let_go(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What cannot be written at the stop is logged, and neither the stop nor the lock hangs on it."""
+    directory = filled(tmp_path / "data")
+    shutil.rmtree(tmp_path / "data")
+    directory.close()
+    assert "log directory is offline" in caplog.text
+    opened(tmp_path / "data").close()
 
 
 def test_crash(tmp_path: Path) -> None:

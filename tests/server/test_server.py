@@ -1,6 +1,7 @@
 """A live broker in this process: pipelining, waiting, listeners, limits, restart and stop."""
 
 import itertools
+import shutil
 import socket
 import struct
 import threading
@@ -20,9 +21,13 @@ from ottla.server.connection_limits import ConnectionLimits
 from ottla.server.limits import Limits
 from ottla.server.listener import BindError, Listener, bind
 from ottla.testing import Broker
+from ottla.wire.errors import ErrorCode
 from ottla.wire.headers import RequestHeader, encode_request_header
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.schema import encode
 
@@ -225,3 +230,49 @@ def test_stop_answers_a_waiting_fetch() -> None:
             other.send(NAMED, 3)
         broker.stop()
         assert len(raw.receive_frame()) > 0
+
+
+def state_of(raw: RawClient, topic: str) -> int:
+    wanted = ListOffsetsTopic(name=topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)])
+    (answered,) = raw.send(ListOffsetsRequest(replica_id=-1, topics=[wanted]), 9).topics
+    (response,) = answered.partitions
+    return int(response.error_code)
+
+
+def test_a_partition_that_the_disk_refuses_is_offline_until_the_next_start(tmp_path: Path) -> None:
+    """Its topic is there and says why it cannot be used; other topics and the stop do not suffer."""
+    in_the_way = tmp_path / "blocked-0"
+    topic = CreatableTopic(name="blocked", num_partitions=1, replication_factor=1)
+    with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
+        in_the_way.write_text("no directory")
+        (created,) = raw.send(CreateTopicsRequest(topics=[topic]), 7).topics
+        assert created.error_code == ErrorCode.NONE
+        assert state_of(raw, "blocked") == ErrorCode.KAFKA_STORAGE_ERROR
+        create_topic(raw, "free")
+        produce(raw, "free", [1])
+    with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
+        assert state_of(raw, "blocked") == ErrorCode.KAFKA_STORAGE_ERROR
+    in_the_way.unlink()
+    with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
+        assert state_of(raw, "blocked") == ErrorCode.NONE
+
+
+def test_an_offline_topic_can_be_deleted(tmp_path: Path) -> None:
+    """And is unknown from then on."""
+    topic = CreatableTopic(name="blocked", num_partitions=1, replication_factor=1)
+    with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
+        (tmp_path / "blocked-0").write_text("no directory")
+        raw.send(CreateTopicsRequest(topics=[topic]), 7)
+        (deleted,) = raw.send(DeleteTopicsRequest(topic_names=["blocked"], timeout_ms=10_000), 5).responses
+        assert deleted.error_code == ErrorCode.NONE
+        assert state_of(raw, "blocked") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_stop_after_the_data_was_removed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody deletes the directory of a running broker: it says what it could not write, and ends in order."""
+    with Broker(data=tmp_path / "data") as broker, RawClient.to(broker.bootstrap) as raw:
+        create_topic(raw, "t")
+        produce(raw, "t", [1])
+        shutil.rmtree(tmp_path / "data")
+    assert "log directory is offline" in caplog.text
+    assert not (tmp_path / "data").exists()
