@@ -1,0 +1,210 @@
+"""The groups and offsets of one partition of `__consumer_offsets`.
+
+`handle` turns an event into effects; `apply` is the only way in which what the log holds changes here, at
+start-up and in live work alike. Groups of all kinds live side by side under their ids, and each kind has its own
+room; this file knows which event is whose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from ottla.group_coordinator import admin, offset_requests
+from ottla.group_coordinator.classic.family import (
+    classic_timer_fired,
+    handle_classic,
+    offsets_committed,
+    resume,
+    retire,
+)
+from ottla.group_coordinator.classic.group import ClassicGroup
+from ottla.group_coordinator.classic.record import apply_group_record
+from ottla.group_coordinator.effects import Effect, Event, GroupRequest, TimerFired, TimerKey
+from ottla.group_coordinator.group import Group
+from ottla.group_coordinator.offsets import Offsets
+from ottla.group_coordinator.records import CoordinatorRecord
+from ottla.group_coordinator.records.classic_group import GroupMetadataKey, GroupMetadataValue
+from ottla.group_coordinator.records.offsets import OffsetCommitKey, OffsetCommitValue
+from ottla.group_coordinator.settings import GroupSettings
+from ottla.group_coordinator.topics import Topics
+from ottla.group_coordinator.turn import Turn
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.delete_groups import (
+    DeletableGroupResult,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+)
+from ottla.wire.messages.describe_groups import DescribedGroup
+from ottla.wire.messages.heartbeat import HeartbeatRequest
+from ottla.wire.messages.join_group import JoinGroupRequest
+from ottla.wire.messages.leave_group import LeaveGroupRequest
+from ottla.wire.messages.list_groups import ListedGroup
+from ottla.wire.messages.offset_commit import OffsetCommitRequest
+from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from ottla.wire.messages.sync_group import SyncGroupRequest
+
+EXPIRY_TIMER = TimerKey("offsets.expiry", "")
+_NOT_FOUND_SINCE = 9
+
+
+class GroupShard:
+    """`settings` are asked for each event, so that changed ones are in force at once; `new_id` makes the random part
+    of member ids."""
+
+    def __init__(
+        self, settings: Callable[[], GroupSettings], topics: Topics, new_id: Callable[[], str]
+    ) -> None:
+        self.groups: dict[str, Group] = {}
+        self.offsets = Offsets()
+        self._settings = settings
+        self._topics = topics
+        self._new_id = new_id
+
+    # What the log holds ------------------------------------------------------------------------------------
+
+    def apply(self, record: CoordinatorRecord, now_ms: int) -> None:
+        """Take in a record of the log."""
+        key, value = record
+        if isinstance(key, OffsetCommitKey):
+            assert value is None or isinstance(value, OffsetCommitValue)
+            self.offsets.apply(key, value)
+            if value is not None and key.group not in self.groups:
+                # Offsets without a group are those of a consumer that assigns its partitions itself.
+                self.groups[key.group] = ClassicGroup(key.group, state_timestamp_ms=now_ms)
+        elif isinstance(key, GroupMetadataKey):
+            if isinstance(value, GroupMetadataValue):
+                self.groups[key.group] = apply_group_record(self.groups, key, value)
+            elif isinstance(self.groups.get(key.group), ClassicGroup):
+                del self.groups[key.group]
+
+    def loaded(self, now_ms: int) -> list[Effect]:
+        """The whole log has been applied: sessions run from now on."""
+        turn = self._turn(now_ms)
+        turn.append(self.offsets.delete_orphans(self._topics))
+        for group in self.groups.values():
+            if isinstance(group, ClassicGroup):
+                resume(turn, group)
+        turn.set_timer(EXPIRY_TIMER, turn.settings.offsets_retention_check_interval_ms)
+        return turn.effects
+
+    # Events ------------------------------------------------------------------------------------------------
+
+    def handle(self, event: Event, now_ms: int) -> list[Effect]:
+        """What is to be done about the event."""
+        turn = self._turn(now_ms)
+        if isinstance(event, GroupRequest):
+            self._handle_request(turn, event)
+        elif isinstance(event, TimerFired):
+            self._timer_fired(turn, event.key)
+        else:
+            turn.append(self.offsets.delete_topics(event.deleted))
+        return turn.effects
+
+    def _turn(self, now_ms: int) -> Turn:
+        return Turn(now_ms, self._settings(), self._new_id)
+
+    def _handle_request(self, turn: Turn, event: GroupRequest) -> None:
+        request = event.message
+        if isinstance(request, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest):
+            handle_classic(turn, self.groups, event, request)
+        elif isinstance(request, OffsetCommitRequest):
+            self._commit_offsets(turn, event, request)
+        elif isinstance(request, OffsetDeleteRequest):
+            self._delete_offsets(turn, event, request)
+        elif isinstance(request, DeleteGroupsRequest):
+            self._delete_groups(turn, event, request)
+        else:
+            raise TypeError(f"{type(request).__name__} is not a request to a group")
+
+    def _timer_fired(self, turn: Turn, key: TimerKey) -> None:
+        if key == EXPIRY_TIMER:
+            self._expire(turn)
+            turn.set_timer(EXPIRY_TIMER, turn.settings.offsets_retention_check_interval_ms)
+            return
+        group = self.groups.get(key.group_id)
+        if isinstance(group, ClassicGroup):
+            classic_timer_fired(turn, group, key)
+
+    # Offsets -----------------------------------------------------------------------------------------------
+
+    def _commit_offsets(self, turn: Turn, event: GroupRequest, request: OffsetCommitRequest) -> None:
+        group = self.groups.get(request.group_id)
+        committer = offset_requests.committer_of(request, event.api_version)
+        try:
+            if group is not None:
+                check = group.check_offset_commit(committer)
+            elif committer.generation_id < 0:
+                check = None  # a consumer that assigns its partitions itself, or an admin
+            else:
+                known = event.api_version >= _NOT_FOUND_SINCE
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND if known else ErrorCode.ILLEGAL_GENERATION)
+            records, response = offset_requests.commit(
+                request, check, turn.now_ms, turn.settings.offset_metadata_max_bytes
+            )
+        except KafkaError as error:
+            turn.reply(event.waiter, offset_requests.commit_error(request, error.code))
+            return
+        if isinstance(group, ClassicGroup):
+            offsets_committed(turn, group, committer)
+        turn.append(records)
+        turn.reply(event.waiter, response)
+
+    def fetch_offsets(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+        """Committed offsets; raises KafkaError when the group refuses."""
+        return offset_requests.fetch(self.offsets, self.groups.get(request.group_id), request)
+
+    def _delete_offsets(self, turn: Turn, event: GroupRequest, request: OffsetDeleteRequest) -> None:
+        group = self.groups.get(request.group_id)
+        try:
+            if group is None:
+                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+            records, response = offset_requests.delete(self.offsets, group, request)
+        except KafkaError as error:
+            turn.reply(event.waiter, OffsetDeleteResponse(error_code=error.code))
+            return
+        turn.append(records)
+        turn.reply(event.waiter, response)
+
+    def _expire(self, turn: Turn) -> None:
+        """Forget expired offsets, and groups that have neither members nor offsets."""
+        retention_ms = turn.settings.offsets_retention_ms
+        for group_id, group in list(self.groups.items()):
+            records, all_expired = self.offsets.expire(group_id, group, turn.now_ms, retention_ms)
+            if all_expired and group.is_empty and not _awaits_members(group):
+                self._retire(turn, group)
+                records += group.tombstones()
+            turn.append(records)
+
+    # Groups ------------------------------------------------------------------------------------------------
+
+    def list_groups(self, states: Collection[str], types: Collection[str]) -> list[ListedGroup]:
+        return admin.list_groups(self.groups, states, types)
+
+    def describe_classic_group(self, group_id: str, api_version: int) -> DescribedGroup:
+        return admin.describe_classic(group_id, self.groups.get(group_id), api_version)
+
+    def _delete_groups(self, turn: Turn, event: GroupRequest, request: DeleteGroupsRequest) -> None:
+        response = DeleteGroupsResponse()
+        for group_id in request.groups_names:
+            result = DeletableGroupResult(group_id)
+            response.results.append(result)
+            group = self.groups.get(group_id)
+            try:
+                if group is None:
+                    raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+                group.check_delete()
+            except KafkaError as error:
+                result.error_code = error.code
+                continue
+            self._retire(turn, group)
+            turn.append([*self.offsets.delete_group(group_id), *group.tombstones()])
+        turn.reply(event.waiter, response)
+
+    def _retire(self, turn: Turn, group: Group) -> None:
+        if isinstance(group, ClassicGroup):
+            retire(turn, group)
+
+
+def _awaits_members(group: Group) -> bool:
+    return isinstance(group, ClassicGroup) and bool(group.pending_join)
