@@ -142,7 +142,8 @@ def _check_listeners(config: BrokerConfig) -> None:
     )
     _require(
         not any(endpoint.host == "0.0.0.0" for endpoint in advertised),
-        "advertised.listeners cannot use the nonroutable meta-address 0.0.0.0. Use a routable IP address.",
+        "advertised.listeners, which is listeners unless set, cannot use the nonroutable meta-address 0.0.0.0. "
+        "Set it to the address at which clients reach this broker, such as PLAINTEXT://kafka.example.org:9092.",
     )
     early = {name.strip().upper() for name in config.get_list("early.start.listeners")}
     unknown = sorted(early - names - set(config.get_list("controller.listener.names")) - {""})

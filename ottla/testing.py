@@ -109,6 +109,9 @@ class Broker:
     def _make_data_directory(self) -> str:
         if self._data is not None:
             return str(self._data)
+        named = self._settings.get("log.dirs") or self._settings.get("log.dir")
+        if named:
+            return named
         self._temporary = tempfile.TemporaryDirectory(prefix="ottla-")
         return self._temporary.name
 

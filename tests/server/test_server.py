@@ -161,6 +161,12 @@ def test_a_data_directory_may_be_named_in_a_roundabout_way(tmp_path: Path) -> No
         assert broker.data == tmp_path / "data"
 
 
+def test_a_data_directory_may_be_given_as_a_setting(tmp_path: Path) -> None:
+    """Kafka's own name for it is not passed over for a temporary directory."""
+    with Broker({"log.dirs": str(tmp_path / "data")}) as broker:
+        assert broker.data == tmp_path / "data"
+
+
 def test_a_wrong_setting_is_named() -> None:
     """Unknown names and bad values are refused before anything starts."""
     with pytest.raises(ConfigError, match=r"num\.partitons"):
