@@ -9,6 +9,7 @@ receive buffer and nothing else. A view into that buffer is valid until its hand
 
 import logging
 import socket
+import struct
 from time import perf_counter
 
 import trio
@@ -25,6 +26,7 @@ BASE_BUFFER_BYTES = 64 * 1024
 KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _FLUSH_BYTES = 256 * 1024
 _TURN_SECONDS = 0.002
+_unpack_size = struct.Struct(">i").unpack_from
 
 
 class Connection:
@@ -166,7 +168,7 @@ class Connection:
             self.handling = False
 
     def _frame_size(self) -> int:
-        size = int.from_bytes(self._buffer[self._start : self._start + 4], "big", signed=True)
+        size: int = _unpack_size(self._buffer, self._start)[0]
         if 0 <= size <= self._max_frame_bytes:
             return size
         foreign = name_foreign_protocol(bytes(self._buffer[self._start : self._end][:16]))

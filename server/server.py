@@ -44,6 +44,7 @@ class Server:
 
     def __init__(self, config: BrokerConfig) -> None:
         self._config = config
+        self._applied = config
         self._limits = Limits.from_config(config)
         self._budget = MemoryBudget(self._limits.queued_bytes)
         self._counts = ConnectionLimits(self._limits)
@@ -58,9 +59,11 @@ class Server:
 
     async def run(self, on_ready: Callable[[], None]) -> None:
         """Serve until asked to stop, and call `on_ready` once clients can connect."""
-        sockets = [(endpoint, bind(endpoint)) for endpoint in self._config.listeners()]
+        bound: list[tuple[Endpoint, socket.socket]] = []
         try:
-            bound = [_with_port(endpoint, sock) for endpoint, sock in sockets]
+            for endpoint in self._config.listeners():
+                sock = bind(endpoint)
+                bound.append((replace(endpoint, port=sock.getsockname()[1]), sock))
             self.endpoints = [endpoint for endpoint, _ in bound]
             self.broker = await self._open_broker()
             try:
@@ -73,7 +76,7 @@ class Server:
                 with trio.CancelScope(shield=True):
                     await self.broker.close()
         finally:
-            for _, sock in sockets:
+            for _, sock in bound:
                 sock.close()
 
     async def _open_broker(self) -> Broker:
@@ -112,31 +115,32 @@ class Server:
         )
 
     async def _sweep(self) -> None:
+        while True:
+            await trio.sleep(_SWEEP_SECONDS)
+            try:
+                self._sweep_once()
+            except Exception:
+                log.exception("sweep failed")
+
+    def _sweep_once(self) -> None:
         """Close connections that idle, wait for nobody or hold memory others wait for; trim the buffers of
         quiet ones.
 
         Limits on connections that were changed dynamically are taken up here too.
         """
-        applied = self._config
-        while True:
-            await trio.sleep(_SWEEP_SECONDS)
-            if self.broker.config is not applied:
-                applied = self.broker.config
-                self._counts.update(Limits.from_config(applied))
-            now = trio.current_time()
-            starved = self._budget.has_waiters
-            for connection in self._connections():
-                quiet = now - connection.last_active
-                if connection.handling:
-                    if quiet > _LEFT_AFTER_SECONDS and connection.peer_has_left():
-                        connection.abort("the client left while its request waited")
-                elif quiet > self._limits.idle_seconds > 0:
-                    connection.abort("idle for connections.max.idle.ms")
-                elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
-                    connection.abort("held memory for a frame it did not finish while others waited")
-                elif starved or quiet > _TRIM_AFTER_SECONDS:
-                    connection.trim()
-
-
-def _with_port(endpoint: Endpoint, sock: socket.socket) -> tuple[Endpoint, socket.socket]:
-    return replace(endpoint, port=sock.getsockname()[1]), sock
+        if self.broker.config is not self._applied:
+            self._applied = self.broker.config
+            self._counts.update(Limits.from_config(self._applied))
+        now = trio.current_time()
+        starved = self._budget.has_waiters
+        for connection in self._connections():
+            quiet = now - connection.last_active
+            if connection.handling:
+                if quiet > _LEFT_AFTER_SECONDS and connection.peer_has_left():
+                    connection.abort("the client left while its request waited")
+            elif quiet > self._limits.idle_seconds > 0:
+                connection.abort("idle for connections.max.idle.ms")
+            elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
+                connection.abort("held memory for a frame it did not finish while others waited")
+            elif starved or quiet > _TRIM_AFTER_SECONDS:
+                connection.trim()

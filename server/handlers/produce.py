@@ -28,7 +28,7 @@ from ottla.wire.messages.produce import (
     TopicProduceResponse,
 )
 from ottla.wire.records.compression import Codec
-from ottla.wire.records.header import HEADER_SIZE, BatchView
+from ottla.wire.records.header import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_SIZE, TRANSACTIONAL_BIT
 
 _TOPIC_IDS_SINCE = 13
 _ZSTD_SINCE = 7
@@ -92,12 +92,12 @@ class _Produce:
     def _check_batch(self, records: memoryview) -> None:
         if len(records) < HEADER_SIZE:
             return  # the log refuses it with its reason
-        batch = BatchView(records)
-        if batch.codec == Codec.ZSTD and self._context.api_version < _ZSTD_SINCE:
+        attributes = records[ATTRIBUTES_POSITION + 1]  # the low byte of two has all that is asked here
+        if attributes & CODEC_MASK == Codec.ZSTD and self._context.api_version < _ZSTD_SINCE:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "Produce requests below version 7 cannot carry zstd"
             )
-        if batch.is_transactional:
+        if attributes & TRANSACTIONAL_BIT:
             # Judged by the batch, not by what the request says of itself (CVE-2018-17196).
             if self._request.transactional_id is None:
                 raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
