@@ -10,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from ottla.group_coordinator import admin, offset_requests
+from ottla.group_coordinator.classic.conversion import (
+    REBALANCE_TIMER,
+    ConvertibleClassicGroups,
+    rebalance_after_downgrade,
+)
 from ottla.group_coordinator.classic.family import (
     classic_timer_fired,
     handle_classic,
@@ -19,6 +24,13 @@ from ottla.group_coordinator.classic.family import (
 )
 from ottla.group_coordinator.classic.group import ClassicGroup
 from ottla.group_coordinator.classic.record import apply_group_record
+from ottla.group_coordinator.consumer import coordinator as consumer_groups
+from ottla.group_coordinator.consumer.context import TIMER_KINDS as CONSUMER_TIMERS
+from ottla.group_coordinator.consumer.context import Context as ConsumerContext
+from ottla.group_coordinator.consumer.describe import describe_group, unknown_group
+from ottla.group_coordinator.consumer.replay import CONSUMER_RECORDS, apply_consumer_record
+from ottla.group_coordinator.consumer.settings import ConsumerGroupSettings
+from ottla.group_coordinator.consumer.state import ConsumerGroup
 from ottla.group_coordinator.effects import Effect, Event, GroupRequest, TimerFired, TimerKey
 from ottla.group_coordinator.group import Group
 from ottla.group_coordinator.offsets import Offsets
@@ -29,6 +41,8 @@ from ottla.group_coordinator.settings import GroupSettings
 from ottla.group_coordinator.topics import Topics
 from ottla.group_coordinator.turn import Turn
 from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
+from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from ottla.wire.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -53,13 +67,18 @@ class GroupShard:
     of member ids."""
 
     def __init__(
-        self, settings: Callable[[], GroupSettings], topics: Topics, new_id: Callable[[], str]
+        self,
+        settings: Callable[[], GroupSettings],
+        consumer_settings: ConsumerGroupSettings,
+        topics: Topics,
+        new_id: Callable[[], str],
     ) -> None:
         self.groups: dict[str, Group] = {}
         self.offsets = Offsets()
         self._settings = settings
         self._topics = topics
         self._new_id = new_id
+        self._consumer = ConsumerContext(self.groups, consumer_settings, topics, new_id)
 
     # What the log holds ------------------------------------------------------------------------------------
 
@@ -77,6 +96,8 @@ class GroupShard:
                 self.groups[key.group] = apply_group_record(self.groups, key, value)
             elif isinstance(self.groups.get(key.group), ClassicGroup):
                 del self.groups[key.group]
+        elif type(key) in CONSUMER_RECORDS:
+            apply_consumer_record(self.groups, record)
 
     def loaded(self, now_ms: int) -> list[Effect]:
         """The whole log has been applied: sessions run from now on."""
@@ -85,6 +106,7 @@ class GroupShard:
         for group in self.groups.values():
             if isinstance(group, ClassicGroup):
                 resume(turn, group)
+        turn.effects += consumer_groups.start_timers(self._consumer, now_ms)
         turn.set_timer(EXPIRY_TIMER, turn.settings.offsets_retention_check_interval_ms)
         return turn.effects
 
@@ -99,6 +121,7 @@ class GroupShard:
             self._timer_fired(turn, event.key)
         else:
             turn.append(self.offsets.delete_topics(event.deleted))
+            consumer_groups.topics_changed(self._consumer, event)
         return turn.effects
 
     def _turn(self, now_ms: int) -> Turn:
@@ -107,7 +130,17 @@ class GroupShard:
     def _handle_request(self, turn: Turn, event: GroupRequest) -> None:
         request = event.message
         if isinstance(request, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest):
-            handle_classic(turn, self.groups, event, request)
+            group = self.groups.get(request.group_id)
+            if isinstance(group, ConsumerGroup) and not (
+                group.is_empty and isinstance(request, JoinGroupRequest)
+            ):
+                answer = consumer_groups.answer_classic_request
+                turn.effects += answer(self._consumer, group, event, turn.now_ms)
+            else:
+                handle_classic(turn, self.groups, event, request)
+        elif isinstance(request, ConsumerGroupHeartbeatRequest):
+            classic = ConvertibleClassicGroups(turn, self.groups)
+            turn.effects += consumer_groups.answer_heartbeat(self._consumer, classic, event, turn.now_ms)
         elif isinstance(request, OffsetCommitRequest):
             self._commit_offsets(turn, event, request)
         elif isinstance(request, OffsetDeleteRequest):
@@ -122,8 +155,15 @@ class GroupShard:
             self._expire(turn)
             turn.set_timer(EXPIRY_TIMER, turn.settings.offsets_retention_check_interval_ms)
             return
+        if key.kind in CONSUMER_TIMERS:
+            turn.effects += consumer_groups.timer_fired(self._consumer, key, turn.now_ms)
+            return
         group = self.groups.get(key.group_id)
-        if isinstance(group, ClassicGroup):
+        if not isinstance(group, ClassicGroup):
+            return
+        if key.kind == REBALANCE_TIMER:
+            rebalance_after_downgrade(turn, group)
+        else:
             classic_timer_fired(turn, group, key)
 
     # Offsets -----------------------------------------------------------------------------------------------
@@ -183,6 +223,12 @@ class GroupShard:
 
     def describe_classic_group(self, group_id: str, api_version: int) -> DescribedGroup:
         return admin.describe_classic(group_id, self.groups.get(group_id), api_version)
+
+    def describe_consumer_group(self, group_id: str) -> DescribedConsumerGroup:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ConsumerGroup):
+            return unknown_group(group_id, exists=group is not None)
+        return describe_group(group, self._consumer.settings.assignors[0], self._topics)
 
     def _delete_groups(self, turn: Turn, event: GroupRequest, request: DeleteGroupsRequest) -> None:
         response = DeleteGroupsResponse()

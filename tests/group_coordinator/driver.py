@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ottla.config.broker_config import BrokerConfig
+from ottla.group_coordinator.consumer.configured import ConfiguredConsumerGroups
 from ottla.group_coordinator.effects import (
     Append,
     CancelTimer,
@@ -48,6 +49,7 @@ class Driver:
     def __init__(self, topics: FakeTopics | None = None, **settings: str) -> None:
         self.topics = topics or FakeTopics(Topic("t", b"t" * 16, 4), Topic("u", b"u" * 16, 4))
         self.config = {key.replace("_", "."): value for key, value in settings.items()}
+        self.overrides: dict[str, dict[str, str]] = {}
         self.now_ms = 1_000_000
         self.log: list[tuple[bytes, bytes | None]] = []
         self.answers: dict[int, Any] = {}
@@ -59,8 +61,13 @@ class Driver:
         self._execute(self.shard.loaded(self.now_ms))
 
     def _new_shard(self) -> GroupShard:
-        settings = GroupSettings.from_config(BrokerConfig.load({"node.id": "1", **self.config}))
-        return GroupShard(lambda: settings, self.topics, self._new_id)
+        config = BrokerConfig.load({"node.id": "1", **self.config})
+        settings = GroupSettings.from_config(config)
+        consumer_settings = ConfiguredConsumerGroups(lambda: config, self._overrides_of)
+        return GroupShard(lambda: settings, consumer_settings, self.topics, self._new_id)
+
+    def _overrides_of(self, group_id: str) -> dict[str, str]:
+        return self.overrides.get(group_id, {})
 
     def _new_id(self) -> str:
         self._next_id += 1
