@@ -206,6 +206,16 @@ def damage_after(log: Log, slot: int, scan: Scan) -> str | None:
         if scan.is_cut_off or not any(_begins_with_a_batch(later) for later in log.segments[slot + 1 :]):
             return None
         following = segment.size
+    return _damage_before(following, segment, scan)
+
+
+def damage_within(segment: Segment, scan: Scan) -> str | None:
+    """The same for a last segment alone."""
+    following = _valid_batch_after(segment, scan.valid_bytes, scan.next_offset)
+    return None if following is None else _damage_before(following, segment, scan)
+
+
+def _damage_before(following: int, segment: Segment, scan: Scan) -> str | None:
     if _has_unwritten_page(segment, scan, following):
         return None
     return (

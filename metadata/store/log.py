@@ -18,6 +18,7 @@ from ottla.log_store.leader_epochs import FILE_NAME as EPOCHS_FILE_NAME
 from ottla.log_store.leader_epochs import LeaderEpochs
 from ottla.log_store.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE_NAME
 from ottla.log_store.partition_metadata import write_partition_metadata
+from ottla.log_store.scan import Scan, damage_within
 from ottla.log_store.segment import Segment
 from ottla.metadata.errors import MetadataError
 from ottla.wire.records.header import BatchView, CorruptBatch
@@ -95,6 +96,17 @@ class MetadataLog:
                     yield view
         except CorruptBatch:
             logger.debug("no batch begins path=%s position=%d", segment.file.path, self._valid_bytes)
+        if is_last and segment.size > self._valid_bytes:
+            self._check_only_the_end_is_torn(segment)
+
+    def _check_only_the_end_is_torn(self, segment: Segment) -> None:
+        """Every change is durable before the next is written: what lies before a valid batch was no torn write.
+        To cut there would forget topics, whose data would then belong to nobody."""
+        damage = damage_within(
+            segment, Scan(self._valid_bytes, self.end_offset, "no valid batch begins there")
+        )
+        if damage is not None:
+            raise MetadataError(f"{damage}; restore it from a copy, or cut it there to give up what follows.")
 
     # Writing -----------------------------------------------------------------------------------------------
 

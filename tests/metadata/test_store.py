@@ -346,6 +346,22 @@ def test_damage_before_the_last_segment_is_refused(tmp_path: Path) -> None:
     refuse(tmp_path, "is damaged: it ends at offset 4, but the next segment begins at 5")
 
 
+@pytest.mark.parametrize("place", ["length", "magic", "payload"])
+def test_damage_before_valid_batches_is_refused(tmp_path: Path, place: str) -> None:
+    """A changed byte is no torn write: nothing is cut, and the sentence says where to look."""
+    store = open_store(tmp_path)
+    path = tmp_path / LOG / "00000000000000000000.log"
+    begins = path.stat().st_size
+    store.commit([config("1")], NOW_MS)
+    store.commit([config("2")], NOW_MS)
+    store.close(NOW_MS)
+    data = bytearray(path.read_bytes())
+    data[begins + {"length": 8, "magic": 16, "payload": 62}[place]] ^= 0x40
+    path.write_bytes(data)
+    refuse(tmp_path, f"is damaged at byte {begins} ")
+    assert path.read_bytes() == data
+
+
 def test_log_that_begins_later_needs_a_snapshot(tmp_path: Path) -> None:
     """Records below the first segment must be covered."""
     store = open_store(tmp_path)
