@@ -130,13 +130,17 @@ def client_batch(records: memoryview) -> BatchView:
 
 
 def check_batch(batch: BatchView, rules: AppendRules) -> None:
-    """What holds for every batch that is given its offsets here: size and checksum."""
+    """What holds for every batch that comes from outside: size and checksum."""
     size = batch.batch_length + LOG_OVERHEAD
     if size > rules.max_message_bytes:
         raise KafkaError(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"The batch has {size} bytes, more than max.message.bytes={rules.max_message_bytes}.",
         )
+    check_crc(batch)
+
+
+def check_crc(batch: BatchView) -> None:
     if not batch.crc_matches():
         raise CorruptBatch(f"The batch is corrupt: its stored CRC {batch.crc} is not that of its bytes.")
 

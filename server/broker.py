@@ -30,6 +30,7 @@ from ottla.metadata.controller.plan import Plan
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.store import MetadataSettings, MetadataStore
 from ottla.server.fetch_sessions import FetchSessionCache
+from ottla.server.groups.coordinator import GroupCoordinator
 from ottla.server.limits import Limits
 from ottla.server.log_catalog import LogCatalog
 from ottla.server.maintenance import Maintenance
@@ -63,6 +64,7 @@ class Broker:
         )
         self.producer_ids = ProducerIds(self)
         self.maintenance = Maintenance(self)
+        self.groups = GroupCoordinator(self)
         self.stopping = False
         self.settling = False  # the image tells of partitions whose logs are being made
         self._rng = rng
@@ -80,6 +82,7 @@ class Broker:
             broker = cls(config, store, logs, rng)
             await broker._register(endpoints)
             await logs.open(store.image, broker.now_ms())
+            broker.groups.open()
         except BaseException:
             for directory in directories:
                 directory.release()
@@ -142,6 +145,7 @@ class Broker:
                     self.settling = True
                     try:
                         await self.logs.follow(self.image, delta, now_ms)
+                        self.groups.follow(delta)
                     finally:
                         self.settling = False
                     if delta.deleted_topics:
@@ -163,12 +167,15 @@ class Broker:
     # Life --------------------------------------------------------------------------------------------------
 
     async def run_background(self) -> None:
-        """The chores, until cancelled."""
-        await self.maintenance.run()
+        """The chores and the timers of groups, until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self.maintenance.run)
+            nursery.start_soon(self.groups.run)
 
     def begin_stop(self) -> None:
         """Let whoever waits be answered with what there is."""
         self.stopping = True
+        self.groups.begin_stop()
         for partition in self.partitions:
             partition.wake()
 

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from ottla.log_store.appends import AppendResult
 from ottla.log_store.log import Log
+from ottla.log_store.validation import AppendOrigin
 from ottla.wire.errors import ErrorCode, KafkaError
 
 
@@ -32,9 +33,11 @@ class Partition:
         self.waiters: set[AppendWaiter] = set()
         self.flushed_ms = 0  # when everything in the log was last known to be on the disk
 
-    def append(self, batches: memoryview, now_ms: int) -> AppendResult:
-        """Append a producer's batches and wake whoever waits for them. Raises KafkaError."""
-        result = self.log.append(batches, leader_epoch=self.leader_epoch, now_ms=now_ms)
+    def append(
+        self, batches: memoryview, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
+    ) -> AppendResult:
+        """Append batches and wake whoever waits for them. Raises KafkaError."""
+        result = self.log.append(batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
         self.log.advance_high_watermark(self.log.log_end_offset)
         if self.waiters:
             self.wake()

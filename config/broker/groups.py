@@ -41,28 +41,33 @@ ROWS: tuple[Row, ...] = (
         "group.min.session.timeout.ms",
         6000,
         "Shortest session timeout that a member of a classic group may ask for.",
+        in_effect=True,
     ),
     integer(
         "group.max.session.timeout.ms",
         1_800_000,
         "Longest session timeout that a member of a classic group may ask for.",
+        in_effect=True,
     ),
     integer(
         "group.initial.rebalance.delay.ms",
         3000,
         "How long the first rebalance of an empty classic group waits for more members.",
+        in_effect=True,
     ),
     integer(
         "group.max.size",
         MAX_INT,
         "Most members of a classic group.",
         rule=at_least(1),
+        in_effect=True,
     ),
     integer(
         "offset.metadata.max.bytes",
         4096,
         "Longest metadata text that may be committed with an offset.",
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "offsets.commit.timeout.ms",
@@ -77,6 +82,7 @@ ROWS: tuple[Row, ...] = (
         "Bytes read at once when committed offsets are loaded.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "offsets.retention.minutes",
@@ -84,6 +90,7 @@ ROWS: tuple[Row, ...] = (
         "How long the offsets of an empty group are kept.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     long(
         "offsets.retention.check.interval.ms",
@@ -91,6 +98,7 @@ ROWS: tuple[Row, ...] = (
         "How often old committed offsets are looked for.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "offsets.topic.num.partitions",
@@ -121,6 +129,7 @@ ROWS: tuple[Row, ...] = (
         0,
         "Number of the codec for batches in __consumer_offsets; 0 is none.",
         importance=HIGH,
+        in_effect=True,
     ),
     list_of(
         "group.consumer.assignors",

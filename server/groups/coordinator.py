@@ -1,0 +1,204 @@
+"""The group coordinator: which shard a group belongs to, loading shards, and handing them their events.
+
+This broker coordinates the groups of every partition of `__consumer_offsets` that it leads. Until a partition has been
+replayed its groups are COORDINATOR_LOAD_IN_PROGRESS, which clients wait out; a new partition is ready at once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import trio
+
+from ottla.group_coordinator.effects import GroupRequest, TimerFired, TopicsChanged
+from ottla.group_coordinator.settings import GroupSettings
+from ottla.group_coordinator.shard import GroupShard
+from ottla.metadata.image import MetadataDelta
+from ottla.server.context import RequestContext
+from ottla.server.groups.loading import ShardLoader
+from ottla.server.groups.runner import RunnerTimer, ShardRunner
+from ottla.server.groups.timers import Timers
+from ottla.server.groups.topics import ImageTopics
+from ottla.server.internal_topics import OFFSETS_TOPIC, coordinator_partition
+from ottla.server.partition import Partition
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.delete_groups import DeleteGroupsRequest
+from ottla.wire.messages.offset_commit import OffsetCommitRequest
+from ottla.wire.schema import Message
+
+if TYPE_CHECKING:
+    from ottla.server.broker import Broker
+
+log = logging.getLogger("ottla.server")
+
+
+class GroupCoordinator:
+    """The shards of this broker by partition."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._runners: dict[int, ShardRunner] = {}
+        self._loading: set[int] = set()
+        self._timers: Timers[RunnerTimer] = Timers(self._timer_fired)
+        self._waiters = itertools.count(1)
+        self._topics = ImageTopics(lambda: broker.image)
+        self._settings = GroupSettings.from_config(broker.config)
+        self._settings_of = broker.config
+        self._to_load, self._load_queue = trio.open_memory_channel[int](float("inf"))
+
+    # Asking ------------------------------------------------------------------------------------------------
+
+    async def ask(self, context: RequestContext, group_id: str, message: Message) -> Any:
+        """The answer of the group's shard. Raises KafkaError when there is none to ask, or it ends."""
+        if not group_id and not isinstance(message, OffsetCommitRequest | DeleteGroupsRequest):
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        runner = self._runner_of(group_id)
+        request = GroupRequest(
+            next(self._waiters),
+            message,
+            context.api_version,
+            context.client_id or "",
+            f"/{context.client_host}",
+        )
+        try:
+            return await runner.ask(request, self._broker.now_ms())
+        except KafkaError as error:
+            self._give_up(runner, error)
+            raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
+        except Exception:
+            self._give_up(runner, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+            raise
+
+    def shard_of(self, group_id: str) -> GroupShard:
+        """For looking at a group. Raises KafkaError when its shard is not here or not ready."""
+        return self._runner_of(group_id).shard
+
+    def shards(self) -> list[GroupShard]:
+        """Every shard. Raises KafkaError while one of them is being loaded."""
+        if self._loading:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        return [runner.shard for runner in self._runners.values()]
+
+    def _runner_of(self, group_id: str) -> ShardRunner:
+        if self._broker.stopping:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        topic = self._broker.image.topics_by_name.get(OFFSETS_TOPIC)
+        if topic is None:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        index = coordinator_partition(group_id, len(topic.partitions))
+        runner = self._runners.get(index)
+        if runner is not None:
+            return runner
+        if index in self._loading:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+        raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
+    # Loading -----------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Take over the partitions that are there."""
+        for partition in self._broker.partitions.of_topic(OFFSETS_TOPIC).values():
+            self._take_over(partition)
+
+    async def run(self) -> None:
+        """Load what is to be loaded and fire timers until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._timers.run)
+            async for index in self._load_queue:
+                partition = self._broker.partitions.of_topic(OFFSETS_TOPIC).get(index)
+                if partition is not None:
+                    await self._load(partition)
+                self._loading.discard(index)
+
+    def _take_over(self, partition: Partition) -> None:
+        if partition.log.log_start_offset == partition.log.log_end_offset:
+            self._start(partition, self._new_shard())
+        else:
+            self._loading.add(partition.index)
+            self._to_load.send_nowait(partition.index)
+
+    async def _load(self, partition: Partition) -> None:
+        shard = self._new_shard()
+        loader = ShardLoader(shard, partition.log, self._broker.config.get_int("offsets.load.buffer.size"))
+        try:
+            while not loader.is_done:
+                await trio.to_thread.run_sync(loader.load_slice, self._broker.now_ms())
+            self._start(partition, shard)
+        except KafkaError as error:
+            log.error("groups not loaded partition=%s error=%s", partition.log.name, error)
+            return
+        log.info(
+            "groups loaded partition=%s records=%d groups=%d",
+            partition.log.name,
+            loader.record_count,
+            len(shard.groups),
+        )
+
+    def _new_shard(self) -> GroupShard:
+        return GroupShard(self._current_settings, self._topics, lambda: str(uuid.uuid4()))
+
+    def _current_settings(self) -> GroupSettings:
+        if self._settings_of is not self._broker.config:
+            self._settings_of = self._broker.config
+            self._settings = GroupSettings.from_config(self._settings_of)
+        return self._settings
+
+    def _start(self, partition: Partition, shard: GroupShard) -> None:
+        runner = ShardRunner(shard, partition, self._timers, self._codec)
+        runner.resume(self._broker.now_ms())
+        self._runners[partition.index] = runner
+
+    def _codec(self) -> int:
+        return self._broker.config.get_int("offsets.topic.compression.codec")
+
+    # Events ------------------------------------------------------------------------------------------------
+
+    def follow(self, delta: MetadataDelta) -> None:
+        """The metadata changed: partitions of groups come and go, and groups hear of their topics."""
+        deleted = frozenset(topic.name for topic in delta.deleted_topics)
+        if OFFSETS_TOPIC in deleted:
+            for runner in list(self._runners.values()):
+                self._drop(runner, KafkaError(ErrorCode.NOT_COORDINATOR))
+        partitions = self._broker.partitions.of_topic(OFFSETS_TOPIC)
+        for topic, index in delta.new_partitions:
+            if topic.name == OFFSETS_TOPIC and index in partitions:
+                self._take_over(partitions[index])
+        changed = frozenset(topic.name for topic, _ in delta.new_partitions)
+        if deleted or changed:
+            for runner in list(self._runners.values()):
+                self._let_happen(runner, TopicsChanged(changed, deleted))
+
+    def _timer_fired(self, timer: RunnerTimer) -> None:
+        self._let_happen(timer.runner, TimerFired(timer.key))
+
+    def _let_happen(self, runner: ShardRunner, event: TimerFired | TopicsChanged) -> None:
+        """Nobody waits for the outcome; a shard that fails is loaded anew, with its bug in the log."""
+        try:
+            runner.happen(event, self._broker.now_ms())
+        except KafkaError as error:
+            self._give_up(runner, error)
+        except Exception:
+            log.exception("groups failed partition=%s event=%s", runner.partition.log.name, event)
+            self._give_up(runner, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+
+    def _give_up(self, runner: ShardRunner, error: KafkaError) -> None:
+        """The shard is ahead of its log: forget it, and load it anew unless the broker stops."""
+        if self._runners.get(runner.partition.index) is not runner:
+            return
+        self._drop(runner, KafkaError(ErrorCode.NOT_COORDINATOR))
+        log.error("groups given up partition=%s error=%s", runner.partition.log.name, error)
+        if not self._broker.stopping and not runner.partition.log.is_closed:
+            self._loading.add(runner.partition.index)
+            self._to_load.send_nowait(runner.partition.index)
+
+    def _drop(self, runner: ShardRunner, failure: KafkaError) -> None:
+        del self._runners[runner.partition.index]
+        runner.give_up(failure)
+
+    def begin_stop(self) -> None:
+        """Let whoever waits for a group go and look for its coordinator."""
+        for runner in list(self._runners.values()):
+            self._drop(runner, KafkaError(ErrorCode.NOT_COORDINATOR))

@@ -1,0 +1,130 @@
+"""One loaded shard at work: executes its effects on the log of its partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import trio
+
+from ottla.group_coordinator.effects import (
+    Append,
+    CancelTimer,
+    Effect,
+    Event,
+    GroupRequest,
+    Reply,
+    SetTimer,
+    TimerKey,
+)
+from ottla.group_coordinator.records import encode_key, encode_value
+from ottla.group_coordinator.shard import GroupShard
+from ottla.log_store.validation import AppendOrigin
+from ottla.server.groups.timers import Timers
+from ottla.server.partition import Partition
+from ottla.wire.errors import KafkaError
+from ottla.wire.records import Record, build_batch
+
+
+class RunnerTimer(NamedTuple):
+    """A timer of one of the shards."""
+
+    runner: ShardRunner
+    key: TimerKey
+
+
+class ShardRunner:
+    """A shard, the partition it writes to, and who waits for it.
+
+    An append that fails leaves the shard ahead of its log, so it is given up: everyone who waits is told, and it has to
+    be loaded anew.
+    """
+
+    def __init__(
+        self,
+        shard: GroupShard,
+        partition: Partition,
+        timers: Timers[RunnerTimer],
+        codec: Callable[[], int],
+    ) -> None:
+        self.shard = shard
+        self.partition = partition
+        self.failure: KafkaError | None = None
+        self.flush_due = False
+        self._timers = timers
+        self._codec = codec
+        self._answers: dict[int, Any] = {}
+        self._parked: dict[int, trio.Event] = {}
+
+    def resume(self, now_ms: int) -> None:
+        """Begin to work: the log has been replayed."""
+        self._execute(self.shard.loaded(now_ms), now_ms)
+
+    def happen(self, event: Event, now_ms: int) -> None:
+        """Let the shard decide about an event and do what it says. Raises KafkaError when the shard is given up."""
+        if self.failure is not None:
+            raise self.failure
+        self._execute(self.shard.handle(event, now_ms), now_ms)
+
+    async def ask(self, request: GroupRequest, now_ms: int) -> Any:
+        """The answer to a request, now or when the group is ready to give it. Raises KafkaError when the shard is given
+        up first."""
+        waiter = request.waiter
+        self._answers[waiter] = None
+        try:
+            self.happen(request, now_ms)
+            if self._answers[waiter] is None:
+                await self._park(waiter)
+            if self.flush_due:
+                self.flush_due = False
+                await trio.to_thread.run_sync(self.partition.log.flush)
+            return self._answers[waiter]
+        finally:
+            del self._answers[waiter]
+
+    async def _park(self, waiter: int) -> None:
+        parked = self._parked[waiter] = trio.Event()
+        try:
+            await parked.wait()
+        finally:
+            del self._parked[waiter]
+        if self._answers[waiter] is None:
+            assert self.failure is not None
+            raise self.failure
+
+    def give_up(self, failure: KafkaError) -> None:
+        """Let go of everyone who waits."""
+        self.failure = failure
+        self._timers.cancel_all(lambda timer: timer.runner is self)
+        for parked in self._parked.values():
+            parked.set()
+
+    def _execute(self, effects: list[Effect], now_ms: int) -> None:
+        for effect in effects:
+            if isinstance(effect, Reply):
+                self._answer(effect)
+            elif isinstance(effect, SetTimer):
+                delay = max(0, effect.at_ms - now_ms) / 1000
+                self._timers.set(RunnerTimer(self, effect.key), trio.current_time() + delay)
+            elif isinstance(effect, CancelTimer):
+                self._timers.cancel(RunnerTimer(self, effect.key))
+            else:
+                self._append(effect, now_ms)
+
+    def _answer(self, reply: Reply) -> None:
+        if reply.waiter in self._answers:  # its connection may have gone
+            self._answers[reply.waiter] = reply.response
+            parked = self._parked.get(reply.waiter)
+            if parked is not None:
+                parked.set()
+
+    def _append(self, effect: Append, now_ms: int) -> None:
+        records = [
+            Record(offset, now_ms, encode_key(record.key), encode_value(record.value))
+            for offset, record in enumerate(effect.records)
+        ]
+        batch = memoryview(bytearray(build_batch(records, codec=self._codec())))
+        result = self.partition.append(batch, now_ms, AppendOrigin.COORDINATOR)
+        self.flush_due = self.flush_due or result.flush_due
+        for record in effect.records:
+            self.shard.apply(record, now_ms)
