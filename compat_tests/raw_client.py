@@ -63,7 +63,11 @@ class RawClient:
 
     def send_frame(self, body: bytes) -> None:
         """Send bytes with their length in front."""
-        self._socket.sendall(struct.pack(">i", len(body)) + body)
+        self.send_bytes(struct.pack(">i", len(body)) + body)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        self._socket.sendall(data)
 
     def receive_frame(self) -> bytes:
         """The next frame's bytes without the length."""

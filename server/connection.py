@@ -17,8 +17,7 @@ import trio
 from ottla.server.dispatch import CloseConnection, Dispatcher
 from ottla.server.foreign_protocols import name_foreign_protocol
 from ottla.server.memory_budget import MemoryBudget
-from ottla.server.output import send_chunks
-from ottla.wire.chunks import Chunk
+from ottla.server.output import Outbox
 
 log = logging.getLogger("ottla.server")
 
@@ -46,6 +45,7 @@ class Connection:
         self.handling = False  # a handler is at work, and may wait as long as its request allows
         self.last_active = now
         self._sock = sock
+        self._outbox = Outbox(sock)
         self._dispatcher = dispatcher
         self._budget = budget
         self._max_frame_bytes = max_frame_bytes
@@ -104,7 +104,6 @@ class Connection:
 
     async def _serve(self) -> None:
         self._begin_turn()
-        out: list[Chunk] = []
         while not self._stopping:
             await self._make_room()
             try:
@@ -118,7 +117,7 @@ class Connection:
             self._end += received
             self.busy = True
             self.last_active = trio.current_time()
-            await self._handle_frames(out)
+            await self._handle_frames()
             self.busy = False
             self.last_active = trio.current_time()
             await self._share_loop()
@@ -135,34 +134,30 @@ class Connection:
     def _receive(self) -> int:
         return self._sock.recv_into(memoryview(self._buffer)[self._end :])
 
-    async def _handle_frames(self, out: list[Chunk]) -> None:
+    async def _handle_frames(self) -> None:
         """Answer every whole frame in the buffer; what is left over is the beginning of the next one."""
         view = memoryview(self._buffer)
-        pending = 0
+        outbox = self._outbox
         while self._end - self._start >= 4:
             size = self._frame_size()
             begin = self._start + 4
             if self._end - begin < size:
                 break
             self._start = begin + size
-            pending += await self._answer(view[begin : begin + size], out)
-            if pending > _FLUSH_BYTES or perf_counter() > self._turn_ends:
-                await send_chunks(self._sock, out)
-                out.clear()
-                pending = 0
+            await self._answer(view[begin : begin + size])
+            if outbox.size_bytes > _FLUSH_BYTES or perf_counter() > self._turn_ends:
+                await outbox.flush()
                 await self._share_loop()
             if self._stopping:
                 break
-        if out:
-            await send_chunks(self._sock, out)
-            out.clear()
+        await outbox.flush()
 
-    async def _answer(self, frame: memoryview, out: list[Chunk]) -> int:
+    async def _answer(self, frame: memoryview) -> None:
         self.handling = True
         try:
-            return await self._dispatcher.answer(frame, out)
+            await self._dispatcher.answer(frame, self._outbox)
         except CloseConnection:
-            await send_chunks(self._sock, out)  # the requests before this one were good
+            await self._outbox.flush()  # the requests before this one were good
             raise
         finally:
             self.handling = False

@@ -7,10 +7,12 @@ answer.
 """
 
 import logging
+from collections.abc import Coroutine
 from types import CoroutineType
 from typing import Any
 
 from ottla.server.context import RequestContext
+from ottla.server.output import Outbox
 from ottla.server.registry import Registration, Registry
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.chunks import Chunk
@@ -25,6 +27,10 @@ class CloseConnection(Exception):
     """This connection cannot go on; the text is the one log line about it."""
 
 
+class PeerGone(OSError):
+    """The client left while answers were sent to it."""
+
+
 class Dispatcher:
     """Answers the frames of one connection."""
 
@@ -34,8 +40,8 @@ class Dispatcher:
         self._registry = registry
         self._context = context
 
-    async def answer(self, frame: memoryview, out: list[Chunk]) -> int:
-        """Handle one request, append its framed response to `out`, and return how many bytes that is."""
+    async def answer(self, frame: memoryview, outbox: Outbox) -> None:
+        """Handle one request and put its response into the outbox; sent before a handler that has to wait."""
         try:
             header, position = decode_request_header(frame)
         except (MalformedMessage, KafkaError) as error:
@@ -46,7 +52,8 @@ class Dispatcher:
             raise CloseConnection(f"API key {header.api_key} is not served")
         if not registration.min_version <= version <= registration.max_version:
             if header.api_key == ApiKey.API_VERSIONS:
-                return self._refuse_api_versions(registration, header, out)
+                self._refuse_api_versions(registration, header, outbox)
+                return
             raise CloseConnection(f"{registration.api_key.name} version {version} is not supported")
         try:
             request = registration.decode(version, frame, position)
@@ -59,43 +66,32 @@ class Dispatcher:
         context.api_version = version
         context.client_id = header.client_id
         context.correlation_id = header.correlation_id
-        return await self._handle(registration, header, request, out)
-
-    async def _handle(
-        self, registration: Registration, header: RequestHeader, request: Any, out: list[Chunk]
-    ) -> int:
         try:
-            response = registration.function(self._context, request)
+            response = registration.function(context, request)
             if type(response) is CoroutineType:
-                response = await response
-            if response is None:
-                return 0
-            return self._append_response(registration, header, header.api_version, response, out)
-        except CloseConnection:
+                response = await _after_flush(outbox, response)
+            if response is not None:
+                self._add_response(registration, header, version, response, outbox)
+        except (CloseConnection, PeerGone):
             raise
         except Exception:
             log.exception(
                 "request failed api=%s version=%d client_id=%r correlation_id=%d",
                 registration.api_key.name,
-                header.api_version,
+                version,
                 header.client_id,
                 header.correlation_id,
             )
             raise CloseConnection(f"internal error in {registration.api_key.name}") from None
 
-    def _append_response(
-        self, registration: Registration, header: RequestHeader, version: int, response: Any, out: list[Chunk]
-    ) -> int:
+    def _add_response(
+        self, registration: Registration, header: RequestHeader, version: int, response: Any, outbox: Outbox
+    ) -> None:
         chunks: list[Chunk] = [encode_response_header(registration.api_key, version, header.correlation_id)]
         registration.encode(version, response, chunks)
-        size = sum(map(len, chunks))
-        out.append(size.to_bytes(4, "big"))
-        out.extend(chunks)
-        return size + 4
+        outbox.add_frame(chunks)
 
-    def _refuse_api_versions(
-        self, registration: Registration, header: RequestHeader, out: list[Chunk]
-    ) -> int:
+    def _refuse_api_versions(self, registration: Registration, header: RequestHeader, outbox: Outbox) -> None:
         """An unknown ApiVersions version is answered in version 0, naming the range that works (KIP-511)."""
         response = ApiVersionsResponse(
             error_code=ErrorCode.UNSUPPORTED_VERSION,
@@ -107,4 +103,17 @@ class Dispatcher:
                 )
             ],
         )
-        return self._append_response(registration, header, 0, response, out)
+        self._add_response(registration, header, 0, response, outbox)
+
+
+async def _after_flush(outbox: Outbox, waiting: Coroutine[Any, Any, Any]) -> Any:
+    """Send the answers that are ready, so that they do not wait for this one."""
+    try:
+        await outbox.flush()
+    except OSError as error:
+        waiting.close()
+        raise PeerGone(str(error)) from error
+    except BaseException:
+        waiting.close()
+        raise
+    return await waiting

@@ -19,6 +19,31 @@ _JOIN_LIMIT_BYTES = 64 * 1024
 _SENDFILE_STEP_BYTES = 2 * 1024 * 1024
 
 
+class Outbox:
+    """The answers of one connection that are ready and leave together."""
+
+    __slots__ = ("_chunks", "_sock", "size_bytes")
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._chunks: list[Chunk] = []
+        self.size_bytes = 0
+
+    def add_frame(self, chunks: list[Chunk]) -> None:
+        """Add one answer, its length in front."""
+        size = sum(map(len, chunks))
+        self._chunks.append(size.to_bytes(4, "big"))
+        self._chunks += chunks
+        self.size_bytes += 4 + size
+
+    async def flush(self) -> None:
+        """Send everything. Raises OSError when the peer is gone."""
+        if self._chunks:
+            chunks, self._chunks = self._chunks, []
+            self.size_bytes = 0
+            await send_chunks(self._sock, chunks)
+
+
 async def send_chunks(sock: socket.socket, chunks: list[Chunk]) -> None:
     """Send everything, in order; small slices in the list are replaced by their bytes. Raises OSError when the
     peer is gone."""

@@ -14,7 +14,7 @@ import trio.testing
 from ottla.server.connection import BASE_BUFFER_BYTES, Connection
 from ottla.server.dispatch import CloseConnection
 from ottla.server.memory_budget import MemoryBudget
-from ottla.wire.chunks import Chunk
+from ottla.server.output import Outbox
 
 MAX_FRAME_BYTES = 1_000_000
 Answer = Callable[[bytes], Awaitable[bytes | None]]
@@ -26,12 +26,10 @@ class EchoDispatcher:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
-    async def answer(self, frame: memoryview, out: list[Chunk]) -> int:
+    async def answer(self, frame: memoryview, outbox: Outbox) -> None:
         answer = await self._answer(bytes(frame))
-        if answer is None:
-            return 0
-        out.append(len(answer).to_bytes(4, "big") + answer)
-        return 4 + len(answer)
+        if answer is not None:
+            outbox.add_frame([answer])
 
 
 async def echo(frame: bytes) -> bytes:

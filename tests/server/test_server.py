@@ -75,6 +75,18 @@ def test_a_waiting_fetch_holds_up_only_its_own_connection() -> None:
         assert [struct.unpack(">i", each[:4])[0] for each in (first, second)] == [1, 2]
 
 
+def test_answers_that_are_ready_do_not_wait_for_one_that_is_not() -> None:
+    """A request in front of a waiting Fetch, sent together with it, is answered at once."""
+    with Broker() as broker, RawClient.to(broker.bootstrap) as raw, RawClient.to(broker.bootstrap) as waiting:
+        create_topic(raw, "t")
+        wanted = FetchTopic(topic="t", partitions=[FetchPartition(partition=0, partition_max_bytes=1000)])
+        fetch = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[wanted])
+        waiting.send_bytes(frame(NAMED, 3, 1) + frame(fetch, 11, 2))
+        assert struct.unpack(">i", waiting.receive_frame()[:4]) == (1,)
+        produce(raw, "t", [1000])
+        assert struct.unpack(">i", waiting.receive_frame()[:4]) == (2,)
+
+
 def test_data_and_topics_survive_a_restart(tmp_path: Path) -> None:
     """The same ids, offsets and bytes; node and cluster keep their names."""
     with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
