@@ -8,11 +8,13 @@ meanwhile is no failure.
 
 After a failed fsync the kernel may take the lost pages for clean, and the next fsync succeeds without them.
 So a log whose disk has failed once stays failed: nothing is written to it, nothing of it is promised, and
-its log directory goes offline until the broker is started again.
+its log directory goes offline until the broker is started again. Want of descriptors or memory is no fault of
+the disk and passes.
 """
 
 from __future__ import annotations
 
+import errno
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +27,8 @@ from ottla.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from ottla.log_store.log import Log
 
+_NOT_THE_DISK = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
 
 def flush(log: Log) -> None:
     """Make everything up to the present end durable, and move the recovery point there."""
@@ -36,15 +40,21 @@ def flush(log: Log) -> None:
         recovery_point = log.recovery_point
         if end_offset <= recovery_point:
             return
-        first = max(0, bisect_right(log.segments, recovery_point, key=base_offset_of) - 1)
+        held = log.segments
+        first = max(0, bisect_right(held, recovery_point, key=base_offset_of) - 1)
         names_changed, log.names_changed = log.names_changed, False
         files, log.unflushed_files = log.unflushed_files, []
-        for segment in log.segments[first:]:
-            segment.flush()
-        for path in files:
-            fsync_path(log.fs, path)
-        if log.leader_epochs.flush() or files or names_changed:
-            fsync_path(log.fs, log.directory)
+        try:
+            for segment in held[first:]:
+                segment.flush()
+            for path in files:
+                fsync_path(log.fs, path)
+            if log.leader_epochs.flush() or files or names_changed:
+                fsync_path(log.fs, log.directory)
+        except OSError:
+            log.unflushed_files += files
+            log.names_changed = log.names_changed or names_changed
+            raise
         if end_offset > log.recovery_point:
             log.recovery_point = min(end_offset, log.log_end_offset)
 
@@ -59,12 +69,14 @@ def failing(log: Log, doing: str) -> Iterator[None]:
 
 
 def failed(log: Log, doing: str, error: OSError) -> KafkaError:
-    """Note that the disk has failed the log, once for all, and return what clients are told."""
+    """Note that the disk has failed the log, once for all, and return what clients are told. What the process
+    itself lacked is told too, but not noted."""
     if log.is_closed:  # deleted, or taken offline, by somebody else meanwhile
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.name} is not in use any more.")
-    log.failure = error
     result = storage_error(log.name, doing, error)
-    log.on_failure(error)
+    if error.errno not in _NOT_THE_DISK:
+        log.failure = error
+        log.on_failure(error)
     return result
 
 

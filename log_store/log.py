@@ -15,7 +15,7 @@ import os
 import random
 import threading
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerSt
 from ottla.log_store.producer_window import refill_window
 from ottla.log_store.reads import NOTHING, ReadResult
 from ottla.log_store.segment import Segment, base_offset_of
-from ottla.log_store.timestamps import TimestampOffset
+from ottla.log_store.timestamps import BatchSearch, TimestampOffset
 from ottla.log_store.txn_index import AbortedTxn
 from ottla.log_store.validation import (
     AppendOrigin,
@@ -405,15 +405,21 @@ class Log:
     def slot_of(self, offset: int) -> int:
         return max(0, bisect_right(self.segments, offset, key=base_offset_of) - 1)
 
+    def searches_by_time(self, timestamp: int | None) -> Iterator[BatchSearch]:
+        """Searches for the first record at or after `timestamp`, or with the greatest one of all (None)."""
+        with failing(self, "read"):
+            if timestamp is None:
+                yield from timestamps.greatest(self.segments)
+            else:
+                yield from timestamps.at_or_after(self.segments, timestamp, self.log_start_offset)
+
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record whose timestamp is at or after `timestamp`."""
-        with failing(self, "read"):
-            return timestamps.first_at_or_after(self.segments, timestamp, self.log_start_offset)
+        return timestamps.first_found(self.searches_by_time(timestamp))
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp."""
-        with failing(self, "read"):
-            return timestamps.greatest(self.segments, self.log_start_offset)
+        return timestamps.first_found(self.searches_by_time(None))
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) of the largest epoch at or below `epoch`; (-1, -1) if that is not known."""

@@ -1,13 +1,17 @@
 """Finding records by time: the time index says where to begin, the batch headers which batch, and only that
 batch is opened to find the record in it.
+
+A look-up is a series of searches, each of one batch, to be run in turn until one finds something; nearly
+always that is the first. A search has its batch in memory and may run in a worker thread while the log goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ottla.log_store.segment import Segment
+from ottla.wire.records.header import BatchView
 from ottla.wire.records.records import iter_positions
 
 
@@ -19,43 +23,47 @@ class TimestampOffset(NamedTuple):
     leader_epoch: int
 
 
-def first_at_or_after(
-    segments: Sequence[Segment], timestamp: int, log_start_offset: int
-) -> TimestampOffset | None:
-    """The first record from the log start on whose timestamp is at or after `timestamp`."""
+class BatchSearch(NamedTuple):
+    """Looks in one batch for the first record at or after a time and an offset."""
+
+    view: BatchView
+    timestamp: int
+    first_offset: int
+
+    def run(self) -> TimestampOffset | None:
+        for offset, timestamp in iter_positions(self.view):
+            if timestamp >= self.timestamp and offset >= self.first_offset:
+                return TimestampOffset(timestamp, offset, self.view.partition_leader_epoch)
+        return None
+
+
+def first_found(searches: Iterable[BatchSearch]) -> TimestampOffset | None:
+    """What the first search that finds something has found."""
+    return next((found for search in searches if (found := search.run()) is not None), None)
+
+
+def at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> Iterator[BatchSearch]:
+    """For the first record from the log start on whose timestamp is at or after `timestamp`."""
     for segment in segments:
-        if segment.size and segment.greatest_timestamp.timestamp >= timestamp:
-            found = _first_in_segment(segment, timestamp, log_start_offset)
-            if found is not None:
-                return found
-    return None
+        if not segment.size or segment.greatest_timestamp.timestamp < timestamp:
+            continue
+        begin = segment.time_index.lookup(timestamp).offset
+        position = segment.offset_index.lookup(max(begin, log_start_offset))[1]
+        for _, view in segment.read_batches(position):
+            if view.max_timestamp >= timestamp and view.last_offset >= log_start_offset:
+                yield BatchSearch(view, timestamp, log_start_offset)
 
 
-def greatest(segments: Sequence[Segment], log_start_offset: int) -> TimestampOffset | None:
-    """The first record that has the greatest timestamp of the log."""
+def greatest(segments: Sequence[Segment]) -> Iterator[BatchSearch]:
+    """For the first record that has the greatest timestamp of the log."""
     newest: Segment | None = None
     for segment in segments:
         if segment.size and (newest is None or segment.greatest_timestamp[0] > newest.greatest_timestamp[0]):
             newest = segment
     if newest is None or newest.greatest_timestamp.timestamp < 0:
-        return None
+        return
     timestamp, offset = newest.greatest_timestamp
     position = newest.offset_index.lookup(offset)[1]
     for _, view in newest.read_batches(position):
         if view.max_timestamp == timestamp:
-            for found_offset, found_timestamp in iter_positions(view):
-                if found_timestamp == timestamp:
-                    return TimestampOffset(timestamp, found_offset, view.partition_leader_epoch)
-    return None
-
-
-def _first_in_segment(segment: Segment, timestamp: int, log_start_offset: int) -> TimestampOffset | None:
-    begin = segment.time_index.lookup(timestamp).offset
-    position = segment.offset_index.lookup(max(begin, log_start_offset))[1]
-    for _, view in segment.read_batches(position):
-        if view.max_timestamp < timestamp or view.last_offset < log_start_offset:
-            continue
-        for found_offset, found_timestamp in iter_positions(view):
-            if found_timestamp >= timestamp and found_offset >= log_start_offset:
-                return TimestampOffset(found_timestamp, found_offset, view.partition_leader_epoch)
-    return None
+            yield BatchSearch(view, timestamp, 0)

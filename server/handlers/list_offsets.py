@@ -12,11 +12,11 @@ twice gets one answer, INVALID_REQUEST.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Coroutine, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 import trio
 
+from ottla.log_store.timestamps import BatchSearch, TimestampOffset
 from ottla.server.context import RequestContext
 from ottla.server.partition import Partition
 from ottla.server.registry import serves
@@ -46,6 +46,7 @@ _KNOWN_SINCE = {
 }
 _LEADER_EPOCH_SINCE = 4
 _LOOKUPS_PER_TURN = 100
+_RECORDS_PER_TURN = 1000
 _CONSUMER_REPLICA_ID = -1
 _READ_UNCOMMITTED = 0
 _READ_COMMITTED = 1
@@ -60,35 +61,26 @@ class _ListOffsets:
         self._context = context
         self._request = request
 
-    async def run_in_turns(self) -> ListOffsetsResponse:
-        """As `run`, with the loop free for others now and then."""
+    async def run(self) -> ListOffsetsResponse:
+        """Look every partition up, with the loop free for others now and then."""
         answered: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
-        for count, _ in enumerate(self._answers(answered), 1):
-            if count % _LOOKUPS_PER_TURN == 0:
-                await trio.lowlevel.checkpoint()
-        return _response(answered)
-
-    def run(self) -> ListOffsetsResponse:
-        """Answer at once."""
-        answered: dict[str, dict[int, ListOffsetsPartitionResponse]] = {}
-        for _ in self._answers(answered):
-            pass
-        return _response(answered)
-
-    def _answers(self, answered: dict[str, dict[int, ListOffsetsPartitionResponse]]) -> Iterator[None]:
         times_named = Counter(
             (topic.name, wanted.partition_index)
             for topic in self._request.topics
             for wanted in topic.partitions
         )
+        looked_up = 0
         for topic in self._request.topics:
             rows = answered.setdefault(topic.name, {})
             for wanted in topic.partitions:
                 duplicate = times_named[topic.name, wanted.partition_index] > 1
-                rows[wanted.partition_index] = self._answer(topic.name, wanted, duplicate)
-                yield
+                rows[wanted.partition_index] = await self._answer(topic.name, wanted, duplicate)
+                looked_up += 1
+                if looked_up % _LOOKUPS_PER_TURN == 0:
+                    await trio.lowlevel.checkpoint()
+        return _response(answered)
 
-    def _answer(
+    async def _answer(
         self, topic: str, wanted: ListOffsetsPartition, duplicate: bool
     ) -> ListOffsetsPartitionResponse:
         try:
@@ -100,7 +92,7 @@ class _ListOffsets:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
             partition = self._context.broker.partitions.by_name(topic, wanted.partition_index)
             partition.check_leader_epoch(wanted.current_leader_epoch)
-            timestamp, offset, leader_epoch = self._look_up(partition, wanted.timestamp)
+            timestamp, offset, leader_epoch = await self._look_up(partition, wanted.timestamp)
         except KafkaError as error:
             return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=error.code)
         return ListOffsetsPartitionResponse(
@@ -110,7 +102,7 @@ class _ListOffsets:
             leader_epoch=leader_epoch if self._context.api_version >= _LEADER_EPOCH_SINCE else -1,
         )
 
-    def _look_up(self, partition: Partition, timestamp: int) -> tuple[int, int, int]:
+    async def _look_up(self, partition: Partition, timestamp: int) -> tuple[int, int, int]:
         log = partition.log
         if timestamp == LATEST:
             return -1, self._last_fetchable(partition), partition.leader_epoch
@@ -119,9 +111,7 @@ class _ListOffsets:
             return -1, log.log_start_offset, -1 if epoch is None else epoch
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return -1, -1, -1
-        found = (
-            log.max_timestamp_offset() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
-        )
+        found = await _search(log.searches_by_time(None if timestamp == MAX_TIMESTAMP else timestamp))
         if found is None or found.offset >= self._last_fetchable(partition):
             return -1, -1, -1
         return found.timestamp, found.offset, found.leader_epoch
@@ -132,6 +122,18 @@ class _ListOffsets:
         if self._request.isolation_level == _READ_COMMITTED:
             return partition.log.last_stable_offset
         return partition.log.high_watermark
+
+
+async def _search(searches: Iterable[BatchSearch]) -> TimestampOffset | None:
+    for search in searches:
+        # A batch is looked through record by record, which takes too long for the loop when they are many.
+        if search.view.records_count > _RECORDS_PER_TURN:
+            found = await trio.to_thread.run_sync(search.run)
+        else:
+            found = search.run()
+        if found is not None:
+            return found
+    return None
 
 
 def _response(answered: dict[str, dict[int, ListOffsetsPartitionResponse]]) -> ListOffsetsResponse:
@@ -145,11 +147,6 @@ def _response(answered: dict[str, dict[int, ListOffsetsPartitionResponse]]) -> L
 
 
 @serves(ListOffsetsRequest)
-def handle_list_offsets(
-    context: RequestContext, request: ListOffsetsRequest
-) -> ListOffsetsResponse | Coroutine[Any, Any, ListOffsetsResponse]:
-    """Look every partition up; a request for very many of them takes turns with the other connections."""
-    lookups = _ListOffsets(context, request)
-    if sum(len(topic.partitions) for topic in request.topics) > _LOOKUPS_PER_TURN:
-        return lookups.run_in_turns()
-    return lookups.run()
+async def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Look every partition up."""
+    return await _ListOffsets(context, request).run()

@@ -170,3 +170,23 @@ def test_a_segment_deleted_during_a_flush_is_no_failure(tmp_path: Path) -> None:
     disk.fsync = delete_then_fsync
     log.flush()
     assert log.recovery_point == 3
+
+
+def test_want_of_descriptors_is_no_fault_of_the_disk(tmp_path: Path) -> None:
+    """A read that cannot open its index is refused, and the log is as good as before."""
+    disk = FaultyDisk()
+    log = log_on(disk, tmp_path, index_interval_bytes=0)
+    for _ in range(3):
+        append(log, batch(b"a" * 100))
+    log.roll(NOW_MS)
+    really_open = disk.open
+
+    def refuse(*_: Any) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    disk.open = refuse
+    with pytest.raises(KafkaError) as refusal:
+        log.read(1, 1000, upto=3, at_least_one=True)
+    assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    disk.open = really_open
+    assert values_from(log, 2) == [(2, b"a" * 100)]

@@ -58,6 +58,18 @@ def test_times_are_found_across_segments(raw: RawClient) -> None:
     assert (newest.offset, newest.timestamp) == (23, T0 + 2000 * 11 + 1)
 
 
+def test_a_time_in_a_batch_of_many_records(raw: RawClient) -> None:
+    """Such a batch is looked through in a worker thread, with the same answer."""
+    create_topic(raw, "crowded", retention_ms="-1")
+    produce(raw, "crowded", [T0 + number for number in range(3000)])
+    produce(raw, "crowded", [T0 + 5000])
+    for asked in (0, 1, 2999):
+        found = look_up(raw, "crowded", T0 + asked, replica_id=-1)
+        assert (found.offset, found.timestamp) == (asked, T0 + asked)
+    assert look_up(raw, "crowded", T0 + 3000, replica_id=-1).offset == 3000
+    assert look_up(raw, "crowded", T0 + 5001, replica_id=-1).offset == -1
+
+
 def test_deleted_records_stay_deleted(tmp_path: Path) -> None:
     """The log start is where it was after a restart, and the leader epoch still ends at the log's end."""
     with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
