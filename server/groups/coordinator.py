@@ -9,10 +9,13 @@ from __future__ import annotations
 import itertools
 import logging
 import uuid
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import trio
 
+from ottla.config.resources import ResourceType
+from ottla.group_coordinator.consumer.configured import ConfiguredConsumerGroups
 from ottla.group_coordinator.effects import GroupRequest, TimerFired, TopicsChanged
 from ottla.group_coordinator.settings import GroupSettings
 from ottla.group_coordinator.shard import GroupShard
@@ -47,6 +50,7 @@ class GroupCoordinator:
         self._topics = ImageTopics(lambda: broker.image)
         self._settings = GroupSettings.from_config(broker.config)
         self._settings_of = broker.config
+        self._consumer_settings = ConfiguredConsumerGroups(lambda: broker.config, self._overrides_of)
         self._to_load, self._load_queue = trio.open_memory_channel[int](float("inf"))
 
     # Asking ------------------------------------------------------------------------------------------------
@@ -138,7 +142,12 @@ class GroupCoordinator:
         )
 
     def _new_shard(self) -> GroupShard:
-        return GroupShard(self._current_settings, self._topics, lambda: str(uuid.uuid4()))
+        return GroupShard(
+            self._current_settings, self._consumer_settings, self._topics, lambda: str(uuid.uuid4())
+        )
+
+    def _overrides_of(self, group_id: str) -> Mapping[str, str]:
+        return self._broker.image.configs.get((ResourceType.GROUP, group_id), {})
 
     def _current_settings(self) -> GroupSettings:
         if self._settings_of is not self._broker.config:
