@@ -20,6 +20,7 @@ from ottla.config.properties import parse_properties_file
 from ottla.log_store.directory import DirectoryInUse
 from ottla.metadata.errors import MetadataError
 from ottla.server.listener import BindError
+from ottla.server.log_catalog import StorageFailed
 from ottla.server.server import DataError, Server
 
 log = logging.getLogger("ottla.cli")
@@ -71,7 +72,7 @@ def serve(arguments: argparse.Namespace, started: float) -> int:
     try:
         config = BrokerConfig.load(read_settings(arguments))
         return trio.run(_run, Server(config), started)
-    except* (ConfigError, MetadataError, DirectoryInUse, DataError, BindError) as group:
+    except* (ConfigError, MetadataError, DirectoryInUse, DataError, BindError, StorageFailed) as group:
         for error in _leaves(group):
             print(f"ottla: {error}", file=sys.stderr)
     return 1

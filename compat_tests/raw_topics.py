@@ -64,11 +64,16 @@ def describe(raw: RawClient, name: str) -> MetadataResponseTopic:
 
 
 def produce(
-    raw: RawClient, topic: str, timestamps: list[int], partition: int = 0, **batch: int
+    raw: RawClient,
+    topic: str,
+    timestamps: list[int],
+    partition: int = 0,
+    value: bytes = b"value",
+    **batch: int,
 ) -> PartitionProduceResponse:
     """Append one batch with a record for each timestamp."""
     records = [
-        Record(offset=number, timestamp=timestamp, key=b"%d" % number, value=b"value", headers=())
+        Record(offset=number, timestamp=timestamp, key=b"%d" % number, value=value, headers=())
         for number, timestamp in enumerate(timestamps)
     ]
     data = PartitionProduceData(index=partition, records=build_batch(records, **batch))

@@ -24,6 +24,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -51,6 +52,7 @@ from ottla.log_store.naming import (
 )
 from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS
 from ottla.log_store.recovery import DamagedLog
+from ottla.wire.errors import KafkaError
 from ottla.wire.uuids import Uuid
 
 logger = logging.getLogger("ottla.log_store")
@@ -95,6 +97,7 @@ class LogDirectory:
         self.was_clean, self.last_broker_epoch = self._read_clean_shutdown()
         self._deleted: list[DeletedFile] = []
         self._checkpoint_lock = threading.Lock()
+        self._written: dict[str, dict[TopicPartition, int]] = {}
         self._carried_over: dict[str, dict[TopicPartition, int]] = {}  # of partitions in `failed`
 
     # ---- start and stop
@@ -247,10 +250,19 @@ class LogDirectory:
 
     def write_checkpoints(self) -> None:
         """Write recovery points, log starts and high watermarks; may run in a worker thread."""
-        logs = list(self.logs.items())
-        self._write_checkpoint(RECOVERY_POINT_CHECKPOINT, {key: log.recovery_point for key, log in logs})
-        self._write_checkpoint(HIGH_WATERMARK_CHECKPOINT, {key: log.high_watermark for key, log in logs})
+        self.write_recovery_points()
+        self.write_high_watermarks()
         self.write_log_start_offsets()
+
+    def write_recovery_points(self) -> None:
+        self._write_checkpoint(
+            RECOVERY_POINT_CHECKPOINT, {key: log.recovery_point for key, log in list(self.logs.items())}
+        )
+
+    def write_high_watermarks(self) -> None:
+        self._write_checkpoint(
+            HIGH_WATERMARK_CHECKPOINT, {key: log.high_watermark for key, log in list(self.logs.items())}
+        )
 
     def write_log_start_offsets(self) -> None:
         """Write the log starts; only those that lie inside a segment say more than the file names do."""
@@ -308,6 +320,11 @@ class LogDirectory:
         return len(due)
 
     @property
+    def has_deleted_partitions(self) -> bool:
+        """Whether there is something to purge, now or later."""
+        return bool(self._deleted)
+
+    @property
     def size_bytes(self) -> int:
         return sum(log.size_bytes for log in self.logs.values())
 
@@ -332,12 +349,15 @@ class LogDirectory:
         if self.failure is not None:
             return
         with self._checkpoint_lock:
+            offsets = {**self._carried_over.get(name, {}), **offsets}
+            if offsets == self._written.get(name):
+                return
             try:
-                write_offsets(
-                    self.fs, os.path.join(self.path, name), {**self._carried_over.get(name, {}), **offsets}
-                )
+                write_offsets(self.fs, os.path.join(self.path, name), offsets)
             except OSError as error:
                 self.fail(error)
+            else:
+                self._written[name] = offsets
 
     def _read_clean_shutdown(self) -> tuple[bool, int]:
         """Whether the last stop was clean, and the broker epoch it noted (-1 if none)."""
@@ -390,9 +410,9 @@ def _lock(path: str) -> int:
 
 
 def flush_logs(logs: Iterable[Log]) -> None:
-    """Flush logs one after the other, for a worker thread."""
+    """Flush logs one after the other, for a worker thread; one that fails keeps the others from nothing."""
     for log in logs:
-        if not log.is_closed:
+        with suppress(KafkaError):  # told when it failed
             log.flush()
 
 

@@ -11,7 +11,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Self, TypeVar
@@ -22,6 +22,7 @@ from ottla.config.broker_config import BrokerConfig
 from ottla.config.listeners import Endpoint
 from ottla.log_store.directory import LogDirectory
 from ottla.metadata.controller.broker_registration import (
+    PartitionKey,
     broker_endpoints,
     plan_broker_departure,
     plan_broker_registration,
@@ -32,11 +33,12 @@ from ottla.metadata.store import MetadataSettings, MetadataStore
 from ottla.server.fetch_sessions import FetchSessionCache
 from ottla.server.groups.coordinator import GroupCoordinator
 from ottla.server.limits import Limits
-from ottla.server.log_catalog import LogCatalog
+from ottla.server.log_catalog import LogCatalog, StorageFailed
 from ottla.server.maintenance import Maintenance
 from ottla.server.partition_table import PartitionTable
 from ottla.server.producer_ids import ProducerIds
 from ottla.server.registry import Registry, load_registry
+from ottla.server.storage import Storage
 from ottla.server.topic_configs import TopicConfigs
 from ottla.wire.uuids import Uuid
 
@@ -65,6 +67,7 @@ class Broker:
         self.producer_ids = ProducerIds(self)
         self.maintenance = Maintenance(self)
         self.groups = GroupCoordinator(self)
+        self.storage = Storage(self)
         self.stopping = False
         self.settling = False  # the image tells of partitions whose logs are being made
         self._rng = rng
@@ -73,19 +76,25 @@ class Broker:
     @classmethod
     async def open(cls, config: BrokerConfig, endpoints: Sequence[Endpoint], rng: random.Random) -> Self:
         """Take the directories, replay the metadata, open the logs and register. Raises what forbids it."""
-        expiration_ms = config.get_int("producer.id.expiration.ms")
-        directories = _lock_directories(config.log_dirs(), expiration_ms)
+        directories = _lock_directories(config)
+        store = None
         try:
-            store = await trio.to_thread.run_sync(_open_store, config, rng)
+            paths = [Path(each.path) for each in directories]
+            store = await trio.to_thread.run_sync(_open_store, config, paths, rng)
             by_id = {store.directory_ids[Path(each.path)]: each for each in directories}
             logs = LogCatalog(by_id, TopicConfigs(config, store.node_id), store.node_id)
             broker = cls(config, store, logs, rng)
-            await broker._register(endpoints)
-            await logs.open(store.image, broker.now_ms())
+            broker.storage.watch(directories)
+            homes = await logs.open(store.image, broker.now_ms())
+            broker.storage.check()
+            await broker._register(endpoints, homes)
+            await logs.serve(store.image)
             broker.groups.open()
         except BaseException:
             for directory in directories:
                 directory.release()
+            if store is not None:
+                store.release()
             raise
         return broker
 
@@ -139,8 +148,9 @@ class Broker:
                 # A client that hangs up must not leave a change half made.
                 with trio.CancelScope(shield=True):
                     now_ms = self.now_ms()
-                    self.store.append(plan.records, now_ms)
-                    await trio.to_thread.run_sync(self.store.flush)
+                    with self.storage.metadata_must_not_fail():
+                        self.store.append(plan.records, now_ms)
+                        await trio.to_thread.run_sync(self.store.flush)
                     delta = self.store.apply_appended()
                     self.settling = True
                     try:
@@ -148,8 +158,8 @@ class Broker:
                         self.groups.follow(delta)
                     finally:
                         self.settling = False
-                    if delta.deleted_topics:
-                        self.maintenance.purge_later()
+                    if self.partitions.offline:
+                        self.storage.look_again()
             return plan.results
 
     async def wait_settled(self) -> None:
@@ -162,15 +172,17 @@ class Broker:
         """Write the image beside its log when the log has grown enough."""
         async with self._deciding:
             if self.store.snapshot_due:
-                await trio.to_thread.run_sync(self.store.write_snapshot, self.now_ms())
+                with self.storage.metadata_must_not_fail():
+                    await trio.to_thread.run_sync(self.store.write_snapshot, self.now_ms())
 
     # Life --------------------------------------------------------------------------------------------------
 
     async def run_background(self) -> None:
-        """The chores and the timers of groups, until cancelled."""
+        """The chores and the timers of groups, until cancelled. StorageFailed when there is no disk left."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.maintenance.run)
             nursery.start_soon(self.groups.run)
+            nursery.start_soon(self.storage.run)
 
     def begin_stop(self) -> None:
         """Let whoever waits be answered with what there is."""
@@ -185,6 +197,9 @@ class Broker:
 
     def _close(self) -> None:
         self.logs.close(self.broker_epoch)
+        if self.storage.metadata_failed:
+            self.store.release()
+            return
         departure = plan_broker_departure(self.image, node_id=self.node_id)
         try:
             if departure.records:
@@ -193,7 +208,7 @@ class Broker:
         except OSError as error:  # what was decided is durable already; the next start mends the rest
             log.error("metadata cannot be closed error=%s", error)
 
-    async def _register(self, endpoints: Sequence[Endpoint]) -> None:
+    async def _register(self, endpoints: Sequence[Endpoint], homes: Mapping[PartitionKey, Uuid]) -> None:
         """Become a new incarnation of this broker in the metadata, leading what it may."""
         advertised = _advertised(self.static_config.advertised_listeners(), endpoints)
         plan = plan_broker_registration(
@@ -203,16 +218,28 @@ class Broker:
             incarnation_id=self.random_uuid(),
             end_points=broker_endpoints(advertised),
             rack=self.static_config.rack(),
-            log_dirs=list(self.store.directory_ids.values()),
+            log_dirs=self.logs.online_ids,
+            homes=homes,
         )
         await trio.to_thread.run_sync(self.store.commit, plan.records, self.now_ms())
 
 
-def _lock_directories(paths: Sequence[str], expiration_ms: int) -> list[LogDirectory]:
+def _lock_directories(config: BrokerConfig) -> list[LogDirectory]:
+    """Take every log directory. One that cannot be used is left out, as in Kafka, unless it is the only one or
+    holds the metadata."""
+    expiration_ms = config.get_int("producer.id.expiration.ms")
+    metadata_directory = _absolute(config.metadata_log_dir())
     locked: list[LogDirectory] = []
     try:
-        for path in paths:
-            locked.append(LogDirectory(path, producer_id_expiration_ms=expiration_ms))
+        for path in config.log_dirs():
+            try:
+                locked.append(LogDirectory(path, producer_id_expiration_ms=expiration_ms))
+            except OSError as error:
+                if len(config.log_dirs()) == 1 or _absolute(path) == metadata_directory:
+                    raise
+                log.error("log directory is offline path=%s error=%s", path, error)
+        if not locked:
+            raise StorageFailed(f"None of the log directories {', '.join(config.log_dirs())} can be used.")
     except BaseException:
         for directory in locked:
             directory.release()
@@ -224,9 +251,9 @@ def _absolute(path: str) -> Path:
     return Path(os.path.abspath(path))  # as LogDirectory does it: the two are matched by their paths
 
 
-def _open_store(config: BrokerConfig, rng: random.Random) -> MetadataStore:
+def _open_store(config: BrokerConfig, directories: list[Path], rng: random.Random) -> MetadataStore:
     return MetadataStore.open(
-        [_absolute(path) for path in config.log_dirs()],
+        directories,
         now_ms=time.time_ns() // 1_000_000,
         new_uuid=lambda: rng.randbytes(16),
         node_id=config.node_id(),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("ottla.server")
 
 _FLUSH_CHECK_SECONDS = 1.0
+_PURGE_CHECK_SECONDS = 1.0
 _SNAPSHOT_CHECK_SECONDS = 60.0
 _LOGS_BETWEEN_YIELDS = 200
 
@@ -31,42 +32,36 @@ class Maintenance:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._purges: trio.Nursery | None = None
-        self._purge_is_due = False
 
     async def run(self) -> None:
         """Do all chores until cancelled."""
-        config = self._broker.config
+        first_ms = self._broker.config.get_int("log.initial.task.delay.ms")
         async with trio.open_nursery() as nursery:
-            self._purges = nursery
-            nursery.start_soon(
-                _every, config.get_int("log.retention.check.interval.ms") / 1000, self.enforce_retention
-            )
-            nursery.start_soon(
-                _every,
-                config.get_int("log.flush.offset.checkpoint.interval.ms") / 1000,
-                self.write_checkpoints,
-            )
-            nursery.start_soon(
-                _every,
-                config.get_int("producer.id.expiration.check.interval.ms") / 1000,
-                self.forget_idle_producers,
-            )
-            nursery.start_soon(_every, _FLUSH_CHECK_SECONDS, self.flush_due_logs)
+            for chore, interval in (
+                (self.enforce_retention, "log.retention.check.interval.ms"),
+                (self.write_recovery_points, "log.flush.offset.checkpoint.interval.ms"),
+                (self.write_log_starts, "log.flush.start.offset.checkpoint.interval.ms"),
+                (self.write_high_watermarks, "replica.high.watermark.checkpoint.interval.ms"),
+                (self.forget_idle_producers, "producer.id.expiration.check.interval.ms"),
+            ):
+                seconds = self._interval_seconds(interval)
+                nursery.start_soon(_every, seconds, chore, min(seconds, first_ms / 1000))
+            flush_check = min(_FLUSH_CHECK_SECONDS, self._interval_seconds("log.flush.scheduler.interval.ms"))
+            nursery.start_soon(_every, flush_check, self.flush_due_logs)
+            nursery.start_soon(_every, _PURGE_CHECK_SECONDS, self.purge)
             nursery.start_soon(_every, _SNAPSHOT_CHECK_SECONDS, self._broker.write_metadata_snapshot_if_due)
-            self.purge_later()
+
+    def _interval_seconds(self, name: str) -> float:
+        return max(self._broker.config.get_int(name), 1) / 1000
 
     async def enforce_retention(self) -> None:
         """Delete old segments, and their files after file.delete.delay.ms."""
         now_ms = self._broker.now_ms()
-        deleted = 0
         async for each in self._open_logs():
             try:
-                deleted += each.delete_old_segments(now_ms)
+                each.delete_old_segments(now_ms)
             except KafkaError as error:
                 log.error("retention failed partition=%s error=%s", each.name, error)
-        if deleted:
-            self.purge_later()
 
     async def forget_idle_producers(self) -> None:
         """Drop the state of producers idle for producer.id.expiration.ms."""
@@ -82,34 +77,34 @@ class Maintenance:
             if not partition.log.is_closed:
                 yield partition.log
 
-    def purge_later(self) -> None:
-        """Remove the files of deleted segments and topics once nobody needs to find them by name any more; one
-        that is due takes the files of later deletions along."""
-        if self._purges is not None and not self._purge_is_due:
-            self._purge_is_due = True
-            delay = self._broker.config.get_int("log.segment.delete.delay.ms") / 1000
-            self._purges.start_soon(self._purge_after, delay)
-
-    async def _purge_after(self, delay: float) -> None:
-        await trio.sleep(delay)
-        self._purge_is_due = False
-        await _attempt(self.purge)
-
     async def purge(self) -> None:
-        """Remove the files of deleted segments and topics now."""
-        await trio.to_thread.run_sync(self._purge)
+        """Remove the files of deleted segments and topics whose file.delete.delay.ms has passed."""
+        now_ms = self._broker.now_ms()
+        due = [
+            directory.purge_deleted
+            for directory in self._broker.logs.directories
+            if directory.has_deleted_partitions
+        ]
+        async for each in self._open_logs():
+            if each.deleted_files:
+                due.append(each.purge_deleted_files)
+        for remove in due:
+            await trio.to_thread.run_sync(remove, now_ms)
 
-    def _purge(self) -> None:
+    async def write_recovery_points(self) -> None:
+        """Write down up to where each log is on the disk."""
         for directory in self._broker.logs.directories:
-            directory.purge_deleted()
-            for each in list(directory.logs.values()):
-                if each.deleted_files:
-                    each.purge_deleted_files()
+            await trio.to_thread.run_sync(directory.write_recovery_points)
 
-    async def write_checkpoints(self) -> None:
-        """Write recovery points, high watermarks and log starts."""
+    async def write_log_starts(self) -> None:
+        """Write down where each log begins."""
         for directory in self._broker.logs.directories:
-            await trio.to_thread.run_sync(directory.write_checkpoints)
+            await trio.to_thread.run_sync(directory.write_log_start_offsets)
+
+    async def write_high_watermarks(self) -> None:
+        """Write down what consumers may see of each log."""
+        for directory in self._broker.logs.directories:
+            await trio.to_thread.run_sync(directory.write_high_watermarks)
 
     async def flush_due_logs(self) -> None:
         """fsync rolled segments, and logs whose flush.ms has passed."""
@@ -126,10 +121,13 @@ class Maintenance:
             await trio.to_thread.run_sync(flush_logs, due)
 
 
-async def _every(seconds: float, chore: Callable[[], Awaitable[None]]) -> None:
+async def _every(
+    seconds: float, chore: Callable[[], Awaitable[None]], first_after_seconds: float | None = None
+) -> None:
+    await trio.sleep(seconds if first_after_seconds is None else first_after_seconds)
     while True:
-        await trio.sleep(seconds)
         await _attempt(chore)
+        await trio.sleep(seconds)
 
 
 async def _attempt(chore: Callable[[], Awaitable[None]]) -> None:

@@ -1,6 +1,7 @@
 """Every partition this broker leads, found by topic name or topic id.
 
-One whose log the disk refuses is offline: it is known, and asking for it gives KAFKA_STORAGE_ERROR, as in Kafka.
+One whose log directory has failed, or whose log is damaged, is known too, and answered with
+KAFKA_STORAGE_ERROR.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from ottla.wire.uuids import Uuid
 
 
 class PartitionTable:
-    """Two indexes over the same partitions."""
+    """Two indexes over the same partitions, and the ones that are offline."""
 
     def __init__(self) -> None:
+        self.offline: set[tuple[Uuid, int]] = set()
+        self._offline_names: set[tuple[str, int]] = set()
         self._by_name: dict[str, dict[int, Partition]] = {}
         self._by_id: dict[Uuid, dict[int, Partition]] = {}
-        self._offline: set[tuple[str | Uuid, int]] = set()  # by name and by id
 
     def __iter__(self) -> Iterator[Partition]:
         for partitions in self._by_name.values():
@@ -28,26 +30,26 @@ class PartitionTable:
         return sum(len(partitions) for partitions in self._by_name.values())
 
     def by_name(self, topic: str, index: int) -> Partition:
-        """The partition, or UNKNOWN_TOPIC_OR_PARTITION, or KAFKA_STORAGE_ERROR."""
+        """The partition, UNKNOWN_TOPIC_OR_PARTITION, or KAFKA_STORAGE_ERROR when it is offline."""
         try:
             return self._by_name[topic][index]
         except KeyError:
-            raise self._why_not(topic, index) from None
+            if (topic, index) in self._offline_names:
+                raise _offline(f"{topic}-{index}") from None
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from None
 
     def by_id(self, topic_id: Uuid, index: int) -> Partition:
-        """The partition, UNKNOWN_TOPIC_ID, or UNKNOWN_TOPIC_OR_PARTITION when only the index is wrong."""
+        """The partition, UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION when only the index is wrong, or
+        KAFKA_STORAGE_ERROR when it is offline."""
         partitions = self._by_id.get(topic_id)
         if partitions is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         partition = partitions.get(index)
         if partition is None:
-            raise self._why_not(topic_id, index)
+            if (topic_id, index) in self.offline:
+                raise _offline(f"Partition {index}")
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return partition
-
-    def _why_not(self, topic: str | Uuid, index: int) -> KafkaError:
-        if (topic, index) in self._offline:
-            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "The log of the partition is offline.")
-        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     def of_topic(self, topic: str) -> dict[int, Partition]:
         """All partitions of a topic; empty when it is unknown."""
@@ -58,13 +60,21 @@ class PartitionTable:
         partitions[partition.index] = partition
         self._by_id[topic_id] = partitions
 
-    def add_offline(self, topic_id: Uuid, topic: str, index: int) -> None:
-        """Know a partition that cannot be served."""
-        self._by_id[topic_id] = self._by_name.setdefault(topic, {})
-        self._offline |= {(topic, index), (topic_id, index)}
+    def set_offline(self, topic_id: Uuid, topic: str, index: int) -> Partition | None:
+        """Serve a partition no more, because its storage has failed; returns it if it was served."""
+        partitions = self._by_name.setdefault(topic, {})
+        self._by_id[topic_id] = partitions
+        self.offline.add((topic_id, index))
+        self._offline_names.add((topic, index))
+        return partitions.pop(index, None)
 
     def remove_topic(self, topic_id: Uuid, topic: str) -> list[Partition]:
         """Forget a topic and return its partitions."""
+        self.offline = {key for key in self.offline if key[0] != topic_id}
+        self._offline_names = {key for key in self._offline_names if key[0] != topic}
         self._by_id.pop(topic_id, None)
-        self._offline = {each for each in self._offline if each[0] not in (topic_id, topic)}
         return list(self._by_name.pop(topic, {}).values())
+
+
+def _offline(name: str) -> KafkaError:
+    return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{name} is in an offline log directory or damaged.")

@@ -59,6 +59,7 @@ ROWS: tuple[Row, ...] = (
         rule=at_least(1),
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     integer(
         "num.partitions",
@@ -273,6 +274,7 @@ ROWS: tuple[Row, ...] = (
         "How often the log start offsets are written down.",
         rule=at_least(0),
         importance=HIGH,
+        in_effect=True,
     ),
     boolean(
         "log.preallocate",
@@ -312,6 +314,7 @@ ROWS: tuple[Row, ...] = (
         rule=at_least(0),
         importance=LOW,
         internal=True,
+        in_effect=True,
     ),
     boolean(
         "log.cleaner.enable",

@@ -92,6 +92,7 @@ ROWS: tuple[Row, ...] = (
         5000,
         "How often high watermarks are written down.",
         importance=HIGH,
+        in_effect=True,
     ),
     string(
         "replica.selector.class",

@@ -2,7 +2,7 @@
 
     plan_create_topics, plan_delete_topics, plan_create_partitions, plan_elect_leaders,
     plan_alter_configs, plan_incremental_alter_configs, plan_producer_id_block,
-    plan_broker_registration, plan_broker_departure
+    plan_broker_registration, plan_broker_departure, plan_directories_offline
 
 Each gives a Plan: the records to commit and the results that are true once they are.
 """
@@ -12,6 +12,7 @@ from ottla.metadata.controller.broker_registration import (
     broker_endpoints,
     plan_broker_departure,
     plan_broker_registration,
+    plan_directories_offline,
 )
 from ottla.metadata.controller.create_partitions import plan_create_partitions
 from ottla.metadata.controller.create_topics import plan_create_topics
@@ -30,6 +31,7 @@ __all__ = [
     "plan_create_partitions",
     "plan_create_topics",
     "plan_delete_topics",
+    "plan_directories_offline",
     "plan_elect_leaders",
     "plan_incremental_alter_configs",
     "plan_producer_id_block",

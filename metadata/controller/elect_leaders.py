@@ -14,6 +14,7 @@ from ottla.wire.messages.elect_leaders import (
     PartitionResult,
     ReplicaElectionResult,
 )
+from ottla.wire.uuids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY
 
 PREFERRED = 0
 UNCLEAN = 1
@@ -75,7 +76,7 @@ def _elect_preferred(
     preferred = partition.replicas[0] if partition.replicas else NO_LEADER
     if partition.leader == preferred:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
-    if preferred not in partition.isr or not _is_up(image, preferred):
+    if preferred not in partition.isr or not _is_up(image, partition, preferred):
         raise KafkaError(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)
     return PartitionChangeRecord(topic_id=topic.topic_id, partition_id=partition_id, leader=preferred)
 
@@ -85,7 +86,7 @@ def _elect_unclean(
 ) -> PartitionChangeRecord:
     if partition.leader != NO_LEADER:
         raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED)
-    up = [replica for replica in partition.replicas if _is_up(image, replica)]
+    up = [replica for replica in partition.replicas if _is_up(image, partition, replica)]
     if not up:
         raise KafkaError(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE)
     in_sync = [replica for replica in up if replica in partition.isr]
@@ -102,6 +103,11 @@ def _elect_unclean(
     return change
 
 
-def _is_up(image: MetadataImage, broker_id: int) -> bool:
+def _is_up(image: MetadataImage, partition: PartitionImage, broker_id: int) -> bool:
     registration = image.brokers.get(broker_id)
-    return registration is not None and not registration.fenced and not registration.in_controlled_shutdown
+    if registration is None or registration.fenced or registration.in_controlled_shutdown:
+        return False
+    directory = partition.directory_of(broker_id)
+    if directory is None or directory in (MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY):
+        return True
+    return not registration.log_dirs or directory in registration.log_dirs

@@ -367,6 +367,10 @@ class MetadataStore:
         self._log.flush()
         self._log.close()
 
+    def release(self) -> None:
+        """Let go of the files without writing to them, as a crash would."""
+        self._log.release()
+
 
 def _listed(ids: set[int]) -> str:
     return ", ".join(str(each) for each in sorted(ids))

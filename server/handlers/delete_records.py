@@ -31,8 +31,6 @@ def _delete(context: RequestContext, topic: str, index: int, offset: int) -> Del
         if "compact" in policy and "delete" not in policy:
             raise KafkaError(ErrorCode.POLICY_VIOLATION)
         low_watermark = partition.log.delete_records_before(offset)
-        if partition.log.deleted_files:
-            context.broker.maintenance.purge_later()
     except KafkaError as error:
         return DeleteRecordsPartitionResult(
             partition_index=index, low_watermark=_NO_WATERMARK, error_code=error.code

@@ -2,7 +2,8 @@
 
 Null means every partition; what is named and not there is left out. 3 adds a top-level error, 4 the size of the
 volume and the room left on it (KIP-827), 5 cordoned directories (KIP-1066). Sizes are those of the `.log` files,
-as the logs themselves count them; there are no future replicas, and the leader has no lag.
+as the logs themselves count them; there are no future replicas, and the leader has no lag. A directory that is
+offline has KAFKA_STORAGE_ERROR and nothing else.
 """
 
 from __future__ import annotations
@@ -69,6 +70,12 @@ async def handle_describe_log_dirs(
             wanted.setdefault(topic.topic, set()).update(topic.partitions)
     topics = _partitions_by_directory(context, wanted)
     directories = [os.path.abspath(directory) for directory in context.broker.config.log_dirs()]
+    online = set(context.broker.log_directories)
     return DescribeLogDirsResponse(
-        results=[await _describe(directory, topics.get(directory, [])) for directory in directories]
+        results=[
+            await _describe(directory, topics.get(directory, []))
+            if directory in online
+            else DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=directory)
+            for directory in directories
+        ]
     )

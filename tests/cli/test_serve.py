@@ -1,5 +1,6 @@
 """The `ottla` command: settings, refusals in one sentence, the ready line and the exit codes."""
 
+import contextlib
 import re
 import resource
 import signal
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.raw_client import RawClient
+from compat_tests.raw_topics import create_topic, produce
 from ottla.cli.main import _parser
 from ottla.cli.serve import allow_many_files, read_settings
 from ottla.config.definition import ConfigError
+from ottla.testing import Broker
 
 
 def settings(*arguments: str) -> dict[str, str]:
@@ -123,3 +127,40 @@ def test_version_and_help() -> None:
     """They answer without starting anything."""
     assert run("--version").stdout.startswith("ottla ")
     assert "serve" in run("--help").stdout
+
+
+def test_a_disk_that_is_full_ends_the_only_directory(tmp_path: Path) -> None:
+    """One sentence and exit code 1, as Kafka does when its last log directory fails. What was acknowledged is
+    there when there is room again."""
+    limit_bytes = 12 << 20  # for each file: a stand-in for a full disk that needs no rights
+    script = (
+        f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit_bytes}, {limit_bytes}));"
+        "from ottla.cli.main import main; raise SystemExit(main())"
+    )
+    arguments = ["serve", "--data", str(tmp_path), "--listen", "127.0.0.1:0"]
+    command = [sys.executable, "-c", script, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        bootstrap = ready_address(process.stdout.readline())
+        acknowledged = 0
+        with RawClient.to(bootstrap) as raw:
+            create_topic(raw, "t", max_message_bytes="2000000")
+            with contextlib.suppress(AssertionError, RuntimeError):
+                for _ in range(20):
+                    produce(raw, "t", [1], value=bytes(1 << 20))
+                    acknowledged += 1
+        errors = process.stderr.read()
+        assert process.wait(30) == 1
+    assert 8 <= acknowledged <= 12
+    assert [line for line in errors.splitlines() if line.startswith("ottla: ")] == [
+        f"ottla: The log directory {tmp_path}, which holds the metadata, has failed: [Errno 27] File too large."
+    ]
+    with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
+        assert produce(raw, "t", [1]).base_offset == acknowledged
+
+
+def ready_address(line: str) -> str:
+    found = re.search(r"PLAINTEXT://(\S+?),", line)
+    assert found is not None, line
+    return found[1]

@@ -51,18 +51,24 @@ def append(broker: Broker, timestamp: int, size: int = 700_000) -> None:
     broker.partitions.by_name("t", 0).append(memoryview(bytearray(records)), broker.now_ms())
 
 
-async def test_retention_deletes_old_segments_and_purging_their_files(broker: Broker) -> None:
-    """Records older than retention.ms go, and the files after the delay."""
+async def test_retention_deletes_old_segments_and_purging_their_files(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records older than retention.ms go, and the files when file.delete.delay.ms has passed."""
     for _ in range(3):
         append(broker, timestamp=1000)
     append(broker, timestamp=broker.now_ms())
     log = broker.partitions.by_name("t", 0).log
     await broker.maintenance.enforce_retention()
     assert (log.log_start_offset, log.log_end_offset) == (3, 4)
-    assert log.deleted_files
-    broker.maintenance._purge()
-    assert not log.deleted_files
     assert len(list(Path(log.directory).glob("*.log"))) == 1
+    await broker.maintenance.purge()
+    assert len(list(Path(log.directory).glob("*.log.deleted"))) == 3
+    clock_ms = broker.now_ms()
+    monkeypatch.setattr(broker, "now_ms", lambda: clock_ms + 60_001)
+    await broker.maintenance.purge()
+    assert not list(Path(log.directory).glob("*.deleted"))
+    assert not log.deleted_files
 
 
 async def test_rolled_segments_and_old_data_are_flushed(broker: Broker) -> None:
@@ -84,7 +90,7 @@ async def test_rolled_segments_and_old_data_are_flushed(broker: Broker) -> None:
 async def test_checkpoints_are_written(broker: Broker) -> None:
     """The high watermark of every partition is in its file."""
     append(broker, broker.now_ms(), size=10)
-    await broker.maintenance.write_checkpoints()
+    await broker.maintenance.write_high_watermarks()
     (directory,) = broker.logs.directories
     assert (Path(directory.path) / "replication-offset-checkpoint").read_text() == "0\n1\nt 0 1\n"
 
@@ -94,7 +100,7 @@ async def test_a_chore_that_fails_is_tried_again(broker: Broker, autojump_clock:
     tries = []
 
     class Failing(Maintenance):
-        async def write_checkpoints(self) -> None:
+        async def write_high_watermarks(self) -> None:
             tries.append(1)
             raise (
                 OSError(28, "No space left on device")
@@ -114,9 +120,8 @@ async def test_a_chore_with_a_bug_is_told_and_tried_again(
     tries = []
 
     class Buggy(Maintenance):
-        async def write_checkpoints(self) -> None:
+        async def write_high_watermarks(self) -> None:
             tries.append("checkpoints")
-            self.purge_later()
             raise ZeroDivisionError
 
         async def purge(self) -> None:

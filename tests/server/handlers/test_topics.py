@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from compat_tests.eventually import eventually
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic, describe, produce
 from ottla.testing import Broker
@@ -92,5 +93,6 @@ def test_partitions_whose_logs_cannot_be_made(tmp_path: Path, monkeypatch: pytes
         patch.setattr("ottla.log_store.files.OsFileSystem.mkdir", staticmethod(make_most))
         raw.send(CreateTopicsRequest(topics=[topic]), 7)
         assert produce(raw, "t", [1], partition=2).base_offset == 0
+        eventually(lambda: [each.leader_id for each in describe(raw, "t").partitions], [1, -1, 1])
     with Broker(data=tmp_path) as broker, RawClient.to(broker.bootstrap) as raw:
         assert [produce(raw, "t", [1], partition=index).base_offset for index in range(3)] == [0, 0, 1]
