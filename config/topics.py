@@ -155,6 +155,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         MS_PER_MINUTE,
         "How long the files of a removed segment stay on disk under another name before they are deleted.",
         at_least(0),
+        in_effect=True,
     ),
     _row(
         "min.cleanable.dirty.ratio",

@@ -35,24 +35,23 @@ class Maintenance:
 
     async def run(self) -> None:
         """Do all chores until cancelled."""
-        first_ms = self._broker.config.get_int("log.initial.task.delay.ms")
+        config = self._broker.config
+        first_ms = config.get_int("log.initial.task.delay.ms")
+        chores = (
+            (self.enforce_retention, config.get_int("log.retention.check.interval.ms")),
+            (self.write_recovery_points, config.get_int("log.flush.offset.checkpoint.interval.ms")),
+            (self.write_log_starts, config.get_int("log.flush.start.offset.checkpoint.interval.ms")),
+            (self.write_high_watermarks, config.get_int("replica.high.watermark.checkpoint.interval.ms")),
+            (self.forget_idle_producers, config.get_int("producer.id.expiration.check.interval.ms")),
+        )
+        flush_check = min(_FLUSH_CHECK_SECONDS, _seconds(config.get_int("log.flush.scheduler.interval.ms")))
         async with trio.open_nursery() as nursery:
-            for chore, interval in (
-                (self.enforce_retention, "log.retention.check.interval.ms"),
-                (self.write_recovery_points, "log.flush.offset.checkpoint.interval.ms"),
-                (self.write_log_starts, "log.flush.start.offset.checkpoint.interval.ms"),
-                (self.write_high_watermarks, "replica.high.watermark.checkpoint.interval.ms"),
-                (self.forget_idle_producers, "producer.id.expiration.check.interval.ms"),
-            ):
-                seconds = self._interval_seconds(interval)
+            for chore, interval_ms in chores:
+                seconds = _seconds(interval_ms)
                 nursery.start_soon(_every, seconds, chore, min(seconds, first_ms / 1000))
-            flush_check = min(_FLUSH_CHECK_SECONDS, self._interval_seconds("log.flush.scheduler.interval.ms"))
             nursery.start_soon(_every, flush_check, self.flush_due_logs)
             nursery.start_soon(_every, _PURGE_CHECK_SECONDS, self.purge)
             nursery.start_soon(_every, _SNAPSHOT_CHECK_SECONDS, self._broker.write_metadata_snapshot_if_due)
-
-    def _interval_seconds(self, name: str) -> float:
-        return max(self._broker.config.get_int(name), 1) / 1000
 
     async def enforce_retention(self) -> None:
         """Delete old segments, and their files after file.delete.delay.ms."""
@@ -119,6 +118,10 @@ class Maintenance:
                 due.append(each)
         if due:
             await trio.to_thread.run_sync(flush_logs, due)
+
+
+def _seconds(interval_ms: int) -> float:
+    return max(interval_ms, 1) / 1000
 
 
 async def _every(
