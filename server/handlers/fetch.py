@@ -10,7 +10,7 @@ The answer carries slices of log files; the connection sends them with sendfile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import trio
 
@@ -32,15 +32,16 @@ _TOPIC_IDS_SINCE = 13
 _REPLICA_STATE_SINCE = 15
 _READ_COMMITTED = 1
 _CONSUMER_REPLICA_ID = -1
+_PARTITIONS_PER_TURN = 200
 
 
 @dataclass(slots=True)
 class _ReadOutcome:
-    """What one pass over the partitions found."""
+    """What one pass over the partitions found, as far as it has come."""
 
-    rows: list[tuple[FetchedPartition, PartitionData]]
-    size_bytes: int
-    must_answer: bool
+    rows: list[tuple[FetchedPartition, PartitionData]] = field(default_factory=list)
+    size_bytes: int = 0
+    must_answer: bool = False
 
 
 class _FetchWaiter:
@@ -57,11 +58,10 @@ class _FetchWaiter:
     def notify(self) -> None:
         self._event.set()
 
-    async def wait(self, deadline: float) -> bool:
-        """True when a partition changed, False when the deadline passed."""
+    async def wait(self, deadline: float) -> None:
+        """Until a partition has changed or the deadline has passed."""
         with trio.move_on_at(deadline):
             await self._event.wait()
-        return self._event.is_set()
 
     def close(self) -> None:
         for partition in self._partitions:
@@ -95,21 +95,37 @@ class _Fetch:
         )
 
     def read(self) -> _ReadOutcome:
-        rows: list[tuple[FetchedPartition, PartitionData]] = []
-        size = 0
-        must_answer = False
+        """One pass, at once."""
+        outcome = _ReadOutcome()
         for wanted in self._plan.partitions:
-            try:
-                data = self._read_partition(wanted, self._max_bytes - size, at_least_one=size == 0)
-                if data.records is not None:
-                    size += len(data.records)
-                if data.diverging_epoch.end_offset >= 0:
-                    must_answer = True
-            except KafkaError as error:
-                must_answer = True
-                data = _failed(wanted.partition, error.code)
-            rows.append((wanted, data))
-        return _ReadOutcome(rows, size, must_answer or size >= self._min_bytes)
+            self._read_into(outcome, wanted)
+        return outcome
+
+    async def read_in_turns(self) -> _ReadOutcome:
+        """One pass over very many partitions, with the loop free for others now and then."""
+        outcome = _ReadOutcome()
+        for count, wanted in enumerate(self._plan.partitions, 1):
+            self._read_into(outcome, wanted)
+            if count % _PARTITIONS_PER_TURN == 0:
+                await trio.lowlevel.checkpoint()
+        return outcome
+
+    def _read_into(self, outcome: _ReadOutcome, wanted: FetchedPartition) -> None:
+        size = outcome.size_bytes
+        try:
+            data = self._read_partition(wanted, self._max_bytes - size, at_least_one=size == 0)
+            if data.records is not None:
+                outcome.size_bytes += len(data.records)
+            if data.diverging_epoch.end_offset >= 0:
+                outcome.must_answer = True
+        except KafkaError as error:
+            outcome.must_answer = True
+            data = _failed(wanted.partition, error.code)
+        outcome.rows.append((wanted, data))
+
+    def is_enough(self, outcome: _ReadOutcome) -> bool:
+        """Whether to answer with this at once."""
+        return outcome.must_answer or outcome.size_bytes >= self._min_bytes
 
     def _find(self, wanted: FetchedPartition) -> Partition:
         table = self._context.broker.partitions
@@ -162,18 +178,24 @@ class _Fetch:
             return True
         return False
 
-    async def wait_and_read(self) -> FetchResponse:
-        """Read again at each change until there is enough or the time is up."""
+    async def wait_and_read(self, outcome: _ReadOutcome | None) -> FetchResponse:
+        """Read at each change until there is enough or the time is up. `outcome` is what was read just now.
+
+        The waiter is there before each pass, so that nothing appended during a pass is missed.
+        """
         deadline = trio.current_time() + self._request.max_wait_ms / 1000
         while True:
             waiter = _FetchWaiter(self._live_partitions())
             try:
-                changed = await waiter.wait(deadline)
+                if outcome is None:
+                    outcome = await self.read_in_turns()
+                    is_last = trio.current_time() >= deadline or self._context.broker.stopping
+                    if is_last or self.is_enough(outcome):
+                        return self.respond(outcome)
+                await waiter.wait(deadline)
             finally:
                 waiter.close()
-            outcome = self.read()
-            if not changed or outcome.must_answer or self._context.broker.stopping:
-                return self.respond(outcome)
+            outcome = None
 
     def _live_partitions(self) -> list[Partition]:
         found = []
@@ -249,7 +271,7 @@ def _forgotten_partitions(request: FetchRequest, uses_topic_ids: bool) -> list[P
 
 @serves(FetchRequest)
 def handle_fetch(context: RequestContext, request: FetchRequest):  # type: ignore[no-untyped-def]
-    """Answer at once when there is enough to send; park otherwise."""
+    """Answer at once when there is enough to send; park otherwise. Very many partitions are read in turns."""
     broker = context.broker
     uses_topic_ids = context.api_version >= _TOPIC_IDS_SINCE
     try:
@@ -264,7 +286,9 @@ def handle_fetch(context: RequestContext, request: FetchRequest):  # type: ignor
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     fetch = _Fetch(context, request, plan)
-    if request.max_wait_ms > 0 and plan.partitions:
-        outcome = fetch.read()
-        return fetch.respond(outcome) if outcome.must_answer else fetch.wait_and_read()
-    return fetch.respond(fetch.read())
+    if len(plan.partitions) > _PARTITIONS_PER_TURN:
+        return fetch.wait_and_read(None)
+    outcome = fetch.read()
+    if request.max_wait_ms > 0 and plan.partitions and not fetch.is_enough(outcome):
+        return fetch.wait_and_read(outcome)
+    return fetch.respond(outcome)
