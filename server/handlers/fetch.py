@@ -178,24 +178,23 @@ class _Fetch:
             return True
         return False
 
-    async def wait_and_read(self, outcome: _ReadOutcome | None) -> FetchResponse:
-        """Read at each change until there is enough or the time is up. `outcome` is what was read just now.
+    async def wait_and_read(self) -> FetchResponse:
+        """Read at each change until there is enough or the time is up.
 
-        The waiter is there before each pass, so that nothing appended during a pass is missed.
+        The waiter is there before each pass, the first one too: this coroutine may begin some time after it was
+        made, a pass may take turns, and nothing appended meanwhile must be missed.
         """
         deadline = trio.current_time() + self._request.max_wait_ms / 1000
         while True:
             waiter = _FetchWaiter(self._live_partitions())
             try:
-                if outcome is None:
-                    outcome = await self.read_in_turns()
-                    is_last = trio.current_time() >= deadline or self._context.broker.stopping
-                    if is_last or self.is_enough(outcome):
-                        return self.respond(outcome)
+                outcome = await self.read_in_turns()
+                is_last = trio.current_time() >= deadline or self._context.broker.stopping
+                if is_last or self.is_enough(outcome):
+                    return self.respond(outcome)
                 await waiter.wait(deadline)
             finally:
                 waiter.close()
-            outcome = None
 
     def _live_partitions(self) -> list[Partition]:
         found = []
@@ -287,8 +286,8 @@ def handle_fetch(context: RequestContext, request: FetchRequest):  # type: ignor
         return FetchResponse(error_code=error.code)
     fetch = _Fetch(context, request, plan)
     if len(plan.partitions) > _PARTITIONS_PER_TURN:
-        return fetch.wait_and_read(None)
+        return fetch.wait_and_read()
     outcome = fetch.read()
     if request.max_wait_ms > 0 and plan.partitions and not fetch.is_enough(outcome):
-        return fetch.wait_and_read(outcome)
+        return fetch.wait_and_read()
     return fetch.respond(outcome)

@@ -1,12 +1,16 @@
 """The boundary where errors are sorted: whatever a handler or an encoder does, only its connection ends."""
 
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import CloseConnection, Dispatcher
+from ottla.server.output import Outbox
 from ottla.server.registry import HandlerFunction, Registration
 from ottla.wire.api_keys import ApiKey
-from ottla.wire.chunks import Chunk
 from ottla.wire.headers import RequestHeader, encode_request_header
 from ottla.wire.messages.metadata import MetadataRequest, MetadataResponse
 from ottla.wire.schema import encode
@@ -24,14 +28,24 @@ def dispatcher(function: HandlerFunction) -> Dispatcher:
     return Dispatcher({ApiKey.METADATA: served}, context)
 
 
+@contextmanager
+def outbox_and_peer() -> Iterator[tuple[Outbox, socket.socket]]:
+    """An outbox, and the socket on which its answers arrive."""
+    ours, peer = socket.socketpair()
+    with ours, peer:
+        ours.setblocking(False)
+        yield Outbox(ours), peer
+
+
 async def test_an_answer_is_framed() -> None:
     """Size, correlation id, body."""
-    out: list[Chunk] = []
     response = MetadataResponse(controller_id=3)
-    size = await dispatcher(lambda context, request: response).answer(memoryview(FRAME), out)
-    body = encode(response, VERSION)
-    assert b"".join(map(bytes, out)) == (4 + len(body)).to_bytes(4, "big") + b"\0\0\0\5" + body
-    assert size == 8 + len(body)
+    with outbox_and_peer() as (outbox, peer):
+        await dispatcher(lambda context, request: response).answer(memoryview(FRAME), outbox)
+        body = encode(response, VERSION)
+        assert outbox.size_bytes == 8 + len(body)
+        await outbox.flush()
+        assert peer.recv(1000) == (4 + len(body)).to_bytes(4, "big") + b"\0\0\0\5" + body
 
 
 @pytest.mark.parametrize(
@@ -47,8 +61,8 @@ async def test_a_bug_closes_the_connection_and_leaves_no_half_answer(
     function: HandlerFunction, caplog: pytest.LogCaptureFixture
 ) -> None:
     """An exception in a handler and one in the encoding of what it returned are told alike."""
-    out: list[Chunk] = []
-    with pytest.raises(CloseConnection, match="internal error in METADATA"):
-        await dispatcher(function).answer(memoryview(FRAME), out)
-    assert out == []
+    with outbox_and_peer() as (outbox, _):
+        with pytest.raises(CloseConnection, match="internal error in METADATA"):
+            await dispatcher(function).answer(memoryview(FRAME), outbox)
+        assert outbox.size_bytes == 0
     assert "request failed api=METADATA version=1 client_id='me' correlation_id=5" in caplog.text

@@ -34,8 +34,10 @@ async def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     await broker.close()
 
 
-def fetch_all(context: RequestContext, min_bytes: int = 1, max_wait_ms: int = MAX_WAIT_MS) -> object:
-    wanted = [FetchPartition(partition=index, partition_max_bytes=1000) for index in range(PARTITIONS)]
+def fetch_all(
+    context: RequestContext, min_bytes: int = 1, max_wait_ms: int = MAX_WAIT_MS, partitions: int = PARTITIONS
+) -> object:
+    wanted = [FetchPartition(partition=index, partition_max_bytes=1000) for index in range(partitions)]
     topics = [FetchTopic(topic="t", partitions=wanted)]
     return handle_fetch(
         context, FetchRequest(max_wait_ms=max_wait_ms, min_bytes=min_bytes, max_bytes=1 << 20, topics=topics)
@@ -70,6 +72,17 @@ async def test_what_is_appended_during_a_pass_is_not_missed(
     assert trio.current_time() == started
     assert [partitions_with_records(answer) for answer in answers] == [[0]]
     assert not context.broker.partitions.by_name("t", 1).waiters
+
+
+async def test_what_is_appended_before_the_wait_begins_is_not_missed(
+    context: RequestContext, autojump_clock: trio.testing.MockClock
+) -> None:
+    """Earlier answers are sent first, which may take time, before a fetch that found nothing begins to wait."""
+    waiting = fetch_all(context, partitions=1)
+    append(context, 0)
+    started = trio.current_time()
+    assert partitions_with_records(await waiting) == [0]  # type: ignore[misc]
+    assert trio.current_time() == started
 
 
 async def test_many_partitions_wait_until_their_time_is_up(
