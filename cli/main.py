@@ -31,7 +31,8 @@ def _parser() -> argparse.ArgumentParser:
         "--listen",
         metavar="HOST:PORT",
         action="append",
-        help="where to listen (listeners); port 0 picks a free one; default 127.0.0.1:9092",
+        help="where to listen (listeners); port 0 picks a free one; may be given several times as NAME://HOST:PORT, "
+        "with listener.security.protocol.map; default 127.0.0.1:9092",
     )
     serve.add_argument(
         "--set",
