@@ -133,6 +133,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         MS_PER_DAY,
         "How long the delete markers (records without value) of a compacted topic stay readable.",
         at_least(0),
+        in_effect=True,
     ),
     _row(
         "min.compaction.lag.ms",
@@ -140,6 +141,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         0,
         "Time for which a record of a compacted topic is safe from compaction.",
         at_least(0),
+        in_effect=True,
     ),
     _row(
         "max.compaction.lag.ms",
@@ -163,6 +165,7 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         0.5,
         "Share of a compacted log that must be uncleaned before the cleaner takes it up.",
         between(0, 1),
+        in_effect=True,
     ),
     _row(
         "cleanup.policy",

@@ -50,13 +50,13 @@ def delete_records_before(log: Log, offset: int) -> int:
             f"Cannot delete up to {offset}: the high watermark of {log.name} is {log.high_watermark}.",
         )
     _advance_log_start(log, offset)
-    _delete_first(log, segments_before_log_start(_facts(log), log.log_start_offset))
+    _delete_first(log, segments_before_log_start(segment_facts(log), log.log_start_offset))
     return log.log_start_offset
 
 
 def delete_old_segments(log: Log, now_ms: int) -> int:
     """Delete what retention and the log start allow; returns how many segments that were."""
-    facts = _facts(log)
+    facts = segment_facts(log)
     count = segments_before_log_start(facts, log.log_start_offset)
     config = log.config
     if config.deletes_old_segments:
@@ -95,6 +95,8 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     log.recovery_point = min(log.recovery_point, offset)
     log.log_start_offset = min(log.log_start_offset, offset)
     log.high_watermark = min(log.high_watermark, offset)
+    if log.cleaner_checkpoint is not None:
+        log.cleaner_checkpoint = min(log.cleaner_checkpoint, offset)
     log.leader_epochs.truncate_from_end(offset)
     log.rebuild_producers(now_ms)
     return True
@@ -122,7 +124,8 @@ def purge_deleted_files(log: Log, now_ms: int | None) -> int:
     return removed
 
 
-def _facts(log: Log) -> list[SegmentFacts]:
+def segment_facts(log: Log) -> list[SegmentFacts]:
+    """What choices over the segments of a log go by."""
     return [
         SegmentFacts(segment.base_offset, segment.size, segment.largest_timestamp) for segment in log.segments
     ]

@@ -64,7 +64,12 @@ METADATA_LOG: Final = "__cluster_metadata-0"
 DEFAULT_RECOVERY_THREADS: Final = 2
 _CLOSING_THREADS: Final = 8
 _PROGRESS_SECONDS: Final = 2.0
-_CHECKPOINTS: Final = (RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
+_CHECKPOINTS: Final = (
+    RECOVERY_POINT_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    CLEANER_OFFSET_CHECKPOINT,
+)
 _locked_here: set[str] = set()
 
 
@@ -178,6 +183,7 @@ class LogDirectory:
             self._not_opened(key, path, checkpoints, error)
         else:
             log.on_failure = self.fail
+            log.cleaner_checkpoint = checkpoints[CLEANER_OFFSET_CHECKPOINT].get(key)
             return log
         return None
 
@@ -249,10 +255,12 @@ class LogDirectory:
             self._lock_fd = -1
 
     def write_checkpoints(self) -> None:
-        """Write recovery points, log starts and high watermarks; may run in a worker thread."""
+        """Write recovery points, log starts, high watermarks and how far compaction came; may run in a worker
+        thread."""
         self.write_recovery_points()
         self.write_high_watermarks()
         self.write_log_start_offsets()
+        self.write_cleaner_offsets()
 
     def write_recovery_points(self) -> None:
         self._write_checkpoint(
@@ -275,12 +283,16 @@ class LogDirectory:
             },
         )
 
-    def cleaner_offsets(self) -> dict[TopicPartition, int]:
-        """How far compaction came, by partition."""
-        return self._read_checkpoint(CLEANER_OFFSET_CHECKPOINT)
-
-    def write_cleaner_offsets(self, offsets: dict[TopicPartition, int]) -> None:
-        self._write_checkpoint(CLEANER_OFFSET_CHECKPOINT, offsets)
+    def write_cleaner_offsets(self) -> None:
+        """Write how far compaction came; may run in a worker thread."""
+        self._write_checkpoint(
+            CLEANER_OFFSET_CHECKPOINT,
+            {
+                key: log.cleaner_checkpoint
+                for key, log in list(self.logs.items())
+                if log.cleaner_checkpoint is not None
+            },
+        )
 
     # ---- partitions
 

@@ -71,6 +71,7 @@ class Log:
         self.log_end_offset = 0
         self.high_watermark = 0
         self.recovery_point = 0
+        self.cleaner_checkpoint: int | None = None  # how far compaction came
         self.leader_epochs = LeaderEpochs(fs, self.path_of("leader-epoch-checkpoint"))
         self.producers = ProducerState(fs, directory, producer_id_expiration_ms)
         self.producers.refill_window = partial(refill_window, self)
@@ -304,6 +305,7 @@ class Log:
         self.remove_segments(self.segments)
         self.segments = [self._new_segment(offset, now_ms)]
         self.log_start_offset = self.log_end_offset = self.high_watermark = self.recovery_point = offset
+        self.cleaner_checkpoint = None
         self.producers.truncate_fully(offset)
         if self.leader_epochs.entries:
             self.leader_epochs.clear()

@@ -96,29 +96,37 @@ class Segment:
         index_bytes: int,
         now_ms: int,
         preallocate: int = 0,
+        suffix: str = "",
     ) -> Segment:
-        """A new empty segment with its files."""
+        """A new empty segment with its files, whose names end with `suffix`."""
         stem = os.path.join(directory, offset_name(base_offset))
-        file = LogFile.create(fs, stem + LOG_SUFFIX, preallocate_bytes=preallocate)
-        offset_index = OffsetIndex(fs, stem + OFFSET_INDEX_SUFFIX, base_offset, index_bytes, 0)
-        time_index = TimeIndex(fs, stem + TIME_INDEX_SUFFIX, base_offset, index_bytes, 0)
+        file = LogFile.create(fs, stem + LOG_SUFFIX + suffix, preallocate_bytes=preallocate)
+        offset_index = OffsetIndex(fs, stem + OFFSET_INDEX_SUFFIX + suffix, base_offset, index_bytes, 0)
+        time_index = TimeIndex(fs, stem + TIME_INDEX_SUFFIX + suffix, base_offset, index_bytes, 0)
         offset_index.preallocate()
         time_index.preallocate()
-        txn_index = TxnIndex(fs, stem + TXN_INDEX_SUFFIX, base_offset, exists=False)
+        txn_index = TxnIndex(fs, stem + TXN_INDEX_SUFFIX + suffix, base_offset, exists=False)
         return cls(file, (offset_index, time_index, txn_index), base_offset, now_ms)
 
     @classmethod
     def open(
-        cls, fs: FileSystem, directory: str, base_offset: int, *, index_bytes: int, now_ms: int
+        cls,
+        fs: FileSystem,
+        directory: str,
+        base_offset: int,
+        *,
+        index_bytes: int,
+        now_ms: int,
+        suffix: str = "",
     ) -> Segment:
         """An existing segment; an index file that is missing is seen as an empty one."""
         stem = os.path.join(directory, offset_name(base_offset))
-        file = LogFile.open(fs, stem + LOG_SUFFIX)
-        offset_path = stem + OFFSET_INDEX_SUFFIX
-        time_path = stem + TIME_INDEX_SUFFIX
+        file = LogFile.open(fs, stem + LOG_SUFFIX + suffix)
+        offset_path = stem + OFFSET_INDEX_SUFFIX + suffix
+        time_path = stem + TIME_INDEX_SUFFIX + suffix
         offset_index = OffsetIndex(fs, offset_path, base_offset, index_bytes, _length_of(offset_path))
         time_index = TimeIndex(fs, time_path, base_offset, index_bytes, _length_of(time_path))
-        txn_path = stem + TXN_INDEX_SUFFIX
+        txn_path = stem + TXN_INDEX_SUFFIX + suffix
         txn_index = TxnIndex(fs, txn_path, base_offset, exists=os.path.exists(txn_path))
         return cls(file, (offset_index, time_index, txn_index), base_offset, now_ms)
 
@@ -143,15 +151,19 @@ class Segment:
         """Whether `offset` can be told relative to the base offset in 31 bits."""
         return offset - self.base_offset <= LARGEST_RELATIVE_OFFSET
 
-    def waited_for_roll_ms(self, now_ms: int, timestamp: int) -> int:
-        """How old the segment is: by the timestamps of its records if they have some, else by the clock."""
+    @property
+    def first_batch_timestamp(self) -> int:
+        """The greatest timestamp of the first batch; -1 if there is none."""
         first = self._first_batch_timestamp
         if first is None and self.file.size:
             view = next(self.read_batches(0), None)
             first = self._first_batch_timestamp = NO_TIMESTAMP if view is None else view[1].max_timestamp
-        if first is not None and first >= 0:
-            return timestamp - first
-        return now_ms - self.created_ms
+        return NO_TIMESTAMP if first is None else first
+
+    def waited_for_roll_ms(self, now_ms: int, timestamp: int) -> int:
+        """How old the segment is: by the timestamps of its records if they have some, else by the clock."""
+        first = self.first_batch_timestamp
+        return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     # ---- writing
 

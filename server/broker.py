@@ -34,6 +34,7 @@ from ottla.server.fetch_sessions import FetchSessionCache
 from ottla.server.groups.coordinator import GroupCoordinator
 from ottla.server.limits import Limits
 from ottla.server.log_catalog import LogCatalog, StorageFailed
+from ottla.server.log_cleaner import LogCleaner
 from ottla.server.maintenance import Maintenance
 from ottla.server.partition_table import PartitionTable
 from ottla.server.producer_ids import ProducerIds
@@ -66,6 +67,7 @@ class Broker:
         )
         self.producer_ids = ProducerIds(self)
         self.maintenance = Maintenance(self)
+        self.cleaner = LogCleaner(self)
         self.groups = GroupCoordinator(self)
         self.storage = Storage(self)
         self.stopping = False
@@ -178,9 +180,10 @@ class Broker:
     # Life --------------------------------------------------------------------------------------------------
 
     async def run_background(self) -> None:
-        """The chores and the timers of groups, until cancelled. StorageFailed when there is no disk left."""
+        """Chores, compaction and timers of groups, until cancelled. StorageFailed when there is no disk left."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.maintenance.run)
+            nursery.start_soon(self.cleaner.run)
             nursery.start_soon(self.groups.run)
             nursery.start_soon(self.storage.run)
 

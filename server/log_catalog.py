@@ -244,6 +244,12 @@ class LogCatalog:
             partition.wake()
         await trio.to_thread.run_sync(self._delete_logs, [partition.log for partition in removed])
 
+    def write_cleaner_offsets(self, cleaned: Log) -> None:
+        """Write down how far compaction came in the directory of a log, unless that was deleted meanwhile."""
+        directory = self._home.get(cleaned)
+        if directory is not None:
+            directory.write_cleaner_offsets()
+
     def _delete_logs(self, logs: list[Log]) -> None:
         delay_ms = self.configs.broker.get_int("log.segment.delete.delay.ms")
         touched = set()

@@ -57,6 +57,8 @@ class Maintenance:
         """Delete old segments, and their files after file.delete.delay.ms."""
         now_ms = self._broker.now_ms()
         async for each in self._open_logs():
+            if self._broker.cleaner.is_cleaning(each):
+                continue
             try:
                 each.delete_old_segments(now_ms)
             except KafkaError as error:

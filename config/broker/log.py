@@ -320,6 +320,7 @@ ROWS: tuple[Row, ...] = (
         "log.cleaner.enable",
         True,
         "Whether compaction runs at all.",
+        in_effect=True,
     ),
     integer(
         "log.cleaner.threads",
@@ -327,18 +328,21 @@ ROWS: tuple[Row, ...] = (
         "Threads of the compaction.",
         rule=at_least(0),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     double(
         "log.cleaner.io.max.bytes.per.second",
         MAX_DOUBLE,
         "Bytes a second that compaction reads and writes at most.",
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.cleaner.dedupe.buffer.size",
         134_217_728,
         "Memory for the key maps of all compaction threads.",
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     integer(
         "log.cleaner.io.buffer.size",
@@ -346,12 +350,14 @@ ROWS: tuple[Row, ...] = (
         "Memory for the input and output of all compaction threads.",
         rule=at_least(0),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     double(
         "log.cleaner.io.buffer.load.factor",
         0.9,
         "How full the key map of compaction may get.",
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.cleaner.backoff.ms",
@@ -359,6 +365,7 @@ ROWS: tuple[Row, ...] = (
         "Pause of compaction when there is nothing to do.",
         rule=at_least(0),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     double(
         "log.cleaner.min.cleanable.ratio",
@@ -366,6 +373,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config min.cleanable.dirty.ratio.",
         rule=between(0, 1),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.cleaner.delete.retention.ms",
@@ -373,6 +381,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config delete.retention.ms.",
         rule=at_least(0),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.cleaner.min.compaction.lag.ms",
@@ -380,6 +389,7 @@ ROWS: tuple[Row, ...] = (
         "Default of the topic config min.compaction.lag.ms.",
         rule=at_least(0),
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     long(
         "log.cleaner.max.compaction.lag.ms",

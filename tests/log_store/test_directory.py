@@ -158,11 +158,17 @@ def test_stray_partitions(tmp_path: Path) -> None:
 
 
 def test_cleaner_checkpoint(tmp_path: Path) -> None:
-    """How far compaction came is kept in a file of its own."""
-    directory = LogDirectory(tmp_path)
-    assert directory.cleaner_offsets() == {}
-    directory.write_cleaner_offsets({("orders", 0): 5})
-    assert directory.cleaner_offsets() == {("orders", 0): 5}
+    """How far compaction came is kept in a file of its own, as long as the partition is there."""
+    directory = filled(tmp_path)
+    directory.logs["orders", 0].cleaner_checkpoint = 5
+    directory.logs["orders", 1].cleaner_checkpoint = 7
+    directory.write_cleaner_offsets()
+    assert (tmp_path / "cleaner-offset-checkpoint").read_text() == "0\n2\norders 0 5\norders 1 7\n"
+    directory.close()
+    directory = opened(tmp_path)
+    assert directory.logs["orders", 0].cleaner_checkpoint == 5
+    directory.delete_log(directory.logs["orders", 1])
+    directory.write_cleaner_offsets()
     assert (tmp_path / "cleaner-offset-checkpoint").read_text() == "0\n1\norders 0 5\n"
     directory.close()
 

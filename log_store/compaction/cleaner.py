@@ -1,0 +1,241 @@
+"""The cleaning of a log: map the keys of its dirty part, then copy what survives of all its cleanable segments.
+
+Two passes. The first reads the dirty segments and notes the last batch of each key, until the map is full or the part
+ends. The second reads everything up to there, the clean part included, in groups of neighbouring segments, and
+writes each group as one new segment with the suffix `.cleaned`, fsynced. Putting it in the place of the old
+ones is the work of whoever owns the log (see swap). Nothing but `.cleaned` files is written here, so this may run
+anywhere, in another process too, and be cut off at any time.
+
+Every batch is checked against its checksum before it is copied: damage must not be given a new, right one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+
+from ottla.log_store.compaction.batch_filter import BatchFilter
+from ottla.log_store.compaction.choice import group_segments
+from ottla.log_store.compaction.job import CleanedGroup, CleaningJob, CleaningResult
+from ottla.log_store.compaction.key_map import KeyMap
+from ottla.log_store.compaction.throttle import Throttle
+from ottla.log_store.compaction.transactions import CleanedTransactions
+from ottla.log_store.files import (
+    CLEANED_SUFFIX,
+    INDEX_SUFFIXES,
+    LOG_SUFFIX,
+    OS_FILE_SYSTEM,
+    TXN_INDEX_SUFFIX,
+    Buffer,
+    FileSystem,
+    offset_name,
+    offset_of_name,
+    unlink_if_there,
+)
+from ottla.log_store.retention import SegmentFacts
+from ottla.log_store.segment import Segment
+from ottla.log_store.txn_index import AbortedTxn, TxnIndex
+from ottla.wire.records.header import BatchView, CorruptBatch
+from ottla.wire.records.key_scan import scan_batch
+
+
+def clean(job: CleaningJob, fs: FileSystem = OS_FILE_SYSTEM) -> Iterator[CleanedGroup | CleaningResult]:
+    """Clean a log as far as the map of keys reaches; yields each group when its replacement lies ready, and at last
+    the result. KafkaError if the log is damaged, OSError if the disk refuses."""
+    cleaning = _Cleaning(job, fs)
+    cleaning.map_keys()
+    yield from cleaning.clean_groups()
+    yield cleaning.result()
+
+
+class _Cleaning:
+    """One round over one log."""
+
+    def __init__(self, job: CleaningJob, fs: FileSystem) -> None:
+        self.job = job
+        self.fs = fs
+        self.key_map = KeyMap(job.key_map_bytes * job.load_factor)
+        self.throttle = Throttle(job.max_bytes_per_second)
+        self.aborted = _aborted_transactions(fs, job.directory)
+        self.indexed_bytes = self.read_bytes = self.written_bytes = 0
+
+    def result(self) -> CleaningResult:
+        return CleaningResult(
+            end_offset=self.key_map.latest_offset + 1,
+            indexed_bytes=self.indexed_bytes,
+            read_bytes=self.read_bytes,
+            written_bytes=self.written_bytes,
+            keys=len(self.key_map.entries),
+        )
+
+    def map_keys(self) -> None:
+        """Fill the map from the dirty segments."""
+        job, key_map = self.job, self.key_map
+        key_map.latest_offset = job.first_dirty_offset - 1
+        transactions = CleanedTransactions(self.aborted)
+        ends = [*job.segments[1:], job.first_uncleanable_offset]
+        for base_offset, end_offset in zip(job.segments, ends, strict=True):
+            if end_offset <= job.first_dirty_offset:
+                continue
+            segment = self._open(base_offset)
+            try:
+                if not self._map_segment(segment, transactions):
+                    return
+            finally:
+                segment.release()
+            key_map.latest_offset = end_offset - 1  # offsets may be missing at its end
+
+    def _map_segment(self, segment: Segment, transactions: CleanedTransactions) -> bool:
+        """Take the keys of a segment; False if the map became full before its end."""
+        key_map = self.key_map
+        first_dirty_offset = self.job.first_dirty_offset
+        position = segment.offset_index.lookup(first_dirty_offset)[1]
+        for view in self._batches(segment, position):
+            if view.last_offset < first_dirty_offset:
+                continue
+            if view.is_control:
+                transactions.see_marker(view)
+            elif not transactions.see_data(view):
+                if key_map.is_full:
+                    return False
+                key_map.add(scan_batch(view), view.base_offset)
+            key_map.latest_offset = view.last_offset
+            self.indexed_bytes += view.size_in_bytes
+        return True
+
+    def clean_groups(self) -> Iterator[CleanedGroup]:
+        """Write the replacement of each group."""
+        job = self.job
+        end_offset = self.key_map.latest_offset + 1
+        batch_filter = BatchFilter(
+            self.key_map,
+            CleanedTransactions(self.aborted),
+            job.producers,
+            now_ms=job.now_ms,
+            delete_retention_ms=job.delete_retention_ms,
+            end_offset=job.first_uncleanable_offset,
+        )
+        for group in self._groups([base for base in job.segments if base < end_offset], end_offset):
+            self._clean_group(group, batch_filter)
+            yield CleanedGroup(group)
+
+    def _groups(self, base_offsets: Sequence[int], end_offset: int) -> list[list[int]]:
+        facts, index_bytes = [], []
+        for base_offset in base_offsets:
+            stem = os.path.join(self.job.directory, offset_name(base_offset))
+            facts.append(SegmentFacts(base_offset, os.stat(stem + LOG_SUFFIX).st_size, 0))
+            index_bytes.append(max(_size_of(stem + suffix) for suffix in INDEX_SUFFIXES[:2]))
+        groups = group_segments(
+            facts,
+            index_bytes,
+            end_offset,
+            max_bytes=self.job.segment_bytes,
+            max_index_bytes=self.job.segment_index_bytes,
+        )
+        return [[segment.base_offset for segment in group] for group in groups]
+
+    def _clean_group(self, group: Sequence[int], batch_filter: BatchFilter) -> None:
+        job = self.job
+        remove_cleaned_files(self.fs, job.directory, group[0])
+        cleaned = Segment.create(
+            self.fs,
+            job.directory,
+            group[0],
+            index_bytes=job.segment_index_bytes,
+            now_ms=job.now_ms,
+            suffix=CLEANED_SUFFIX,
+        )
+        cleaned.index_interval_bytes = job.index_interval_bytes
+        modified_ns = 0
+        for base_offset in group:
+            segment = self._open(base_offset)
+            try:
+                self._clean_segment(segment, cleaned, batch_filter)
+                modified_ns = os.fstat(segment.file.fd).st_mtime_ns
+            finally:
+                segment.release()
+        cleaned.become_inactive()
+        cleaned.flush()
+        self.written_bytes += cleaned.size
+        # Retention goes by this where records have no timestamps.
+        os.utime(cleaned.file.path, ns=(modified_ns, modified_ns))
+        cleaned.release()
+
+    def _clean_segment(self, segment: Segment, cleaned: Segment, batch_filter: BatchFilter) -> None:
+        buffer_bytes = self.job.buffer_bytes
+        pieces: list[Buffer] = []
+        notes: list[tuple[int, int, int, int]] = []  # size, base offset, last offset, greatest timestamp
+        waiting = 0
+        for view in self._batches(segment, 0):
+            kept = batch_filter.filter(view)
+            self.read_bytes += view.size_in_bytes
+            if kept is None:
+                continue
+            if batch_filter.aborted is not None:
+                cleaned.txn_index.append(batch_filter.aborted)
+            pieces.append(kept)
+            notes.append((len(kept), view.base_offset, view.last_offset, batch_filter.max_timestamp))
+            waiting += len(kept)
+            if waiting >= buffer_bytes:
+                self._write(cleaned, pieces, notes)
+                pieces, notes, waiting = [], [], 0
+        if pieces:
+            self._write(cleaned, pieces, notes)
+
+    def _write(self, cleaned: Segment, pieces: list[Buffer], notes: list[tuple[int, int, int, int]]) -> None:
+        position = cleaned.size
+        data = b"".join(pieces)
+        self.throttle.spend(len(data))
+        cleaned.file.append(data)
+        for size, base_offset, last_offset, max_timestamp in notes:
+            cleaned.note_batch(position, size, base_offset, last_offset, max_timestamp)
+            position += size
+
+    def _batches(self, segment: Segment, start: int) -> Iterator[BatchView]:
+        """Every batch of a segment; CorruptBatch if one of them is not what was written."""
+        end = start
+        for position, view in segment.read_batches(start):
+            size = view.size_in_bytes
+            self.throttle.spend(size)
+            if not view.crc_matches():
+                raise CorruptBatch(f"{segment.file.path} is damaged at byte {position}: wrong checksum")
+            yield view
+            end = position + size
+        if end != segment.size:
+            raise CorruptBatch(f"{segment.file.path} is damaged at byte {end}: no whole batch")
+
+    def _open(self, base_offset: int) -> Segment:
+        return Segment.open(self.fs, self.job.directory, base_offset, index_bytes=0, now_ms=self.job.now_ms)
+
+
+def remove_cleaned_files(fs: FileSystem, directory: str, base_offset: int) -> None:
+    """Remove what an earlier round left half done."""
+    stem = os.path.join(directory, offset_name(base_offset))
+    for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
+        unlink_if_there(fs, stem + suffix + CLEANED_SUFFIX)
+
+
+def remove_leftovers(fs: FileSystem, directory: str) -> None:
+    """Remove what a round that was given up has made; the directory may be gone."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(directory):
+            if name.endswith(CLEANED_SUFFIX):
+                unlink_if_there(fs, os.path.join(directory, name))
+
+
+def _aborted_transactions(fs: FileSystem, directory: str) -> list[AbortedTxn]:
+    """All aborted transactions of a log: a marker may lie behind what is cleaned."""
+    found: list[AbortedTxn] = []
+    for name in sorted(os.listdir(directory)):
+        if name.endswith(TXN_INDEX_SUFFIX):
+            path = os.path.join(directory, name)
+            found += TxnIndex(fs, path, offset_of_name(name), exists=True).entries
+    return found
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except FileNotFoundError:
+        return 0

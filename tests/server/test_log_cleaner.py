@@ -1,0 +1,204 @@
+"""The background compaction of a live broker: its process, its checkpoint, and what keeps it from a log."""
+
+import os
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import trio
+
+from ottla.config.broker_config import BrokerConfig
+from ottla.log_store.log import Log
+from ottla.metadata.controller.plan import Plan
+from ottla.metadata.image import TOPIC_RESOURCE
+from ottla.metadata.records import ConfigRecord, PartitionRecord, RemoveTopicRecord, TopicRecord
+from ottla.server.broker import Broker
+from ottla.server.cleaner_process import CleanerProcess
+from ottla.wire.records import Record, build_batch, iter_batches, iter_records
+
+SETTINGS = {
+    "listeners": "PLAINTEXT://127.0.0.1:0",
+    "log.segment.bytes": "1048576",
+    "log.cleaner.backoff.ms": "1",
+}
+TOPIC_ID = bytes(range(16))
+KEYS = 5
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
+    config = BrokerConfig.load({**SETTINGS, "log.dirs": str(tmp_path)})
+    opened = await Broker.open(config, config.listeners(), random.Random(1))
+    (directory,) = opened.store.directory_ids.values()
+    node = opened.node_id
+    records = [
+        TopicRecord(name="t", topic_id=TOPIC_ID),
+        PartitionRecord(
+            partition_id=0,
+            topic_id=TOPIC_ID,
+            replicas=[node],
+            isr=[node],
+            leader=node,
+            directories=[directory],
+            leader_epoch=0,
+        ),
+        ConfigRecord(resource_type=TOPIC_RESOURCE, resource_name="t", name="cleanup.policy", value="compact"),
+    ]
+    await opened.decide(lambda image: Plan(records, None))
+    yield opened
+    await opened.close()
+
+
+def fill(broker: Broker, count: int = 20) -> Log:
+    """Some segments of a few keys, on the disk."""
+    partition = broker.partitions.by_name("t", 0)
+    for number in range(count):
+        key = b"k%d" % (number % KEYS)
+        records = build_batch([Record(0, broker.now_ms(), key, b"%d" % number + bytes(300_000))])
+        partition.append(memoryview(bytearray(records)), broker.now_ms())
+    partition.log.flush()
+    return partition.log
+
+
+def keys_of(log: Log) -> list[tuple[int, bytes | None]]:
+    found = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        records = log.read(offset, 1 << 20, upto=log.log_end_offset, at_least_one=True).records
+        if records is None:
+            break
+        batches = list(iter_batches(memoryview(records.read())))
+        found += [(record.offset, record.key) for view in batches for record in iter_records(view)]
+        offset = batches[-1].next_offset
+    return found
+
+
+async def clean_all(broker: Broker) -> int:
+    """What a worker does until nothing is dirty enough."""
+    count = 0
+    async with CleanerProcess() as process:
+        while (dirty := await broker.cleaner.choose()) is not None:
+            assert await broker.cleaner.clean(dirty, process)
+            count += 1
+    return count
+
+
+async def test_cleaning_in_the_process(broker: Broker, tmp_path: Path) -> None:
+    """The last record of each key stays, the checkpoint is written, and no file is left behind."""
+    log = fill(broker)
+    end = log.active_segment.base_offset
+    assert await clean_all(broker) == 1
+    below = [key for offset, key in keys_of(log) if offset < end]
+    assert sorted(below) == [b"k%d" % number for number in range(KEYS)]
+    assert [offset for offset, _ in keys_of(log) if offset >= end] == list(range(end, 20))
+    assert (tmp_path / "cleaner-offset-checkpoint").read_text() == f"0\n1\nt 0 {end}\n"
+    log.purge_deleted_files()
+    names = os.listdir(log.directory)
+    assert not [name for name in names if name.endswith((".cleaned", ".swap", ".deleted"))]
+    assert len([name for name in names if name.endswith(".log")]) == len(log.segments)
+
+
+async def test_reader_of_a_replaced_segment(broker: Broker) -> None:
+    """A slice that was handed out before goes on giving the old bytes."""
+    log = fill(broker)
+    before = log.read(0, 700_000, upto=log.log_end_offset, at_least_one=True).records
+    assert before is not None
+    expected = before.read()
+    await clean_all(broker)
+    log.purge_deleted_files()
+    assert before.read() == expected
+
+
+async def test_workers_run_in_the_background(broker: Broker) -> None:
+    """A running broker cleans without being asked, and stops in the middle of it when it is stopped."""
+    log = fill(broker)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(broker.run_background)
+        with trio.fail_after(60):
+            while log.cleaner_checkpoint is None:
+                await trio.sleep(0.01)
+        fill(broker)
+        nursery.cancel_scope.cancel()
+    assert not [name for name in os.listdir(log.directory) if name.endswith(".cleaned")]
+
+
+async def test_disabled(tmp_path: Path) -> None:
+    """log.cleaner.enable=false: there are no workers."""
+    config = BrokerConfig.load({**SETTINGS, "log.dirs": str(tmp_path), "log.cleaner.enable": "false"})
+    opened = await Broker.open(config, config.listeners(), random.Random(1))
+    await opened.cleaner.run()  # returns
+    await opened.close()
+
+
+async def test_damaged_log_is_left_alone(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    """A wrong checksum is told once; the log is not tried again, and nothing of it was changed."""
+    log = fill(broker)
+    with open(log.segments[0].file.path, "r+b") as file:
+        file.seek(500)
+        file.write(b"damage")
+    before = sorted(os.listdir(log.directory))
+    dirty = await broker.cleaner.choose()
+    assert dirty is not None
+    async with CleanerProcess() as process:
+        assert not await broker.cleaner.clean(dirty, process)
+    assert await broker.cleaner.choose() is None
+    assert [record.message for record in caplog.records if "not compacted any more" in record.message]
+    assert sorted(os.listdir(log.directory)) == before
+    assert log.cleaner_checkpoint is None
+
+
+async def test_segments_deleted_meanwhile(broker: Broker) -> None:
+    """DeleteRecords wins over a round that is under way, which leaves nothing behind."""
+    log = fill(broker)
+    dirty = await broker.cleaner.choose()
+    assert dirty is not None
+
+    class Overtaken(CleanerProcess):
+        async def _line(self, process: trio.Process) -> bytes:
+            line = await super()._line(process)
+            log.delete_records_before(8)
+            return line
+
+    async with Overtaken() as process:
+        assert not await broker.cleaner.clean(dirty, process)
+    assert not [name for name in os.listdir(log.directory) if name.endswith((".cleaned", ".swap"))]
+    assert [offset for offset, _ in keys_of(log) if offset >= 8] == list(range(8, 20))
+    assert await clean_all(broker) == 1
+
+
+async def test_topic_deleted_meanwhile(broker: Broker, tmp_path: Path) -> None:
+    """A topic that goes while it is cleaned takes its checkpoint along."""
+    log = fill(broker)
+    await clean_all(broker)
+    fill(broker, 60)
+    dirty = await broker.cleaner.choose()
+    assert dirty is not None
+
+    class Overtaken(CleanerProcess):
+        async def _line(self, process: trio.Process) -> bytes:
+            line = await super()._line(process)
+            await broker.decide(lambda image: Plan([RemoveTopicRecord(topic_id=TOPIC_ID)], None))
+            return line
+
+    async with Overtaken() as process:
+        assert not await broker.cleaner.clean(dirty, process)
+    assert log.is_closed
+    assert (tmp_path / "cleaner-offset-checkpoint").read_text() == "0\n0\n"
+
+
+async def test_process_that_dies(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
+    """A log at which the process dies is left alone, and told."""
+    fill(broker)
+    dirty = await broker.cleaner.choose()
+    assert dirty is not None
+
+    class Dying(CleanerProcess):
+        async def _line(self, process: trio.Process) -> bytes:
+            process.kill()
+            return await super()._line(process)
+
+    async with Dying() as process:
+        assert not await broker.cleaner.clean(dirty, process)
+    assert "the process that cleans died" in caplog.text
+    assert await broker.cleaner.choose() is None
