@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from ottla.log_store.files import FileSystem, write_file
+from ottla.log_store.files import FileSystem, read_small_file, write_file
 
 RECOVERY_POINT_CHECKPOINT: Final = "recovery-point-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
@@ -43,8 +43,7 @@ def write_checkpoint(fs: FileSystem, path: str, lines: Iterable[str], *, sync: b
 def read_checkpoint(path: str) -> list[list[str]]:
     """The entries of the checkpoint at `path`, split into fields; none if it is absent or empty."""
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = file.read().splitlines()
+        lines = read_small_file(path).decode().splitlines()
     except FileNotFoundError:
         return []
     except UnicodeDecodeError as error:

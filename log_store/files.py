@@ -23,6 +23,8 @@ logger = logging.getLogger("ottla.log_store")
 
 Buffer = bytes | bytearray | memoryview
 
+_SMALL_FILE_BYTES: Final = 65_536
+
 LOG_SUFFIX: Final = ".log"
 OFFSET_INDEX_SUFFIX: Final = ".index"
 TIME_INDEX_SUFFIX: Final = ".timeindex"
@@ -158,6 +160,18 @@ def write_fully(fs: FileSystem, fd: int, data: Buffer, position: int) -> None:
     written = fs.pwrite(fd, data, position)
     while written < len(data):
         written += fs.pwrite(fd, memoryview(data)[written:], position + written)
+
+
+def read_small_file(path: str) -> bytes:
+    """All bytes of a file, in fewer steps than `open` takes: a start reads several for each partition."""
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = os.read(fd, _SMALL_FILE_BYTES)
+        while len(data) % _SMALL_FILE_BYTES == 0 and (more := os.read(fd, _SMALL_FILE_BYTES)):
+            data += more
+        return data
+    finally:
+        os.close(fd)
 
 
 def fsync_path(fs: FileSystem, path: str) -> None:

@@ -3,12 +3,14 @@
 A checkpoint file (see checkpoints) with a line `epoch start_offset` for each epoch that wrote to this
 partition. Both columns ascend. Followers and consumers use it to find where two logs part.
 
-A new epoch is written down at once but not fsynced: what a crash loses comes back when recovery reads the
-batches after the recovery point. `flush` makes it durable.
+A new epoch is written down at once but not fsynced, or only noted until it has something to tell (`begin`):
+what a crash loses comes back when recovery reads the batches after the recovery point. `flush` makes it
+durable.
 """
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
@@ -28,7 +30,7 @@ class EpochEntry(NamedTuple):
 class LeaderEpochs:
     """The ascending list of (epoch, start offset) of one partition."""
 
-    __slots__ = ("_dirty", "entries", "fs", "latest_epoch", "path")
+    __slots__ = ("_dirty", "_unwritten", "_writing", "entries", "fs", "latest_epoch", "path")
 
     def __init__(self, fs: FileSystem, path: str) -> None:
         self.fs = fs
@@ -36,6 +38,8 @@ class LeaderEpochs:
         self.entries: list[EpochEntry] = []
         self.latest_epoch = UNDEFINED_EPOCH
         self._dirty = False
+        self._unwritten = False
+        self._writing = threading.Lock()  # a flush in a worker thread may write too
 
     def load(self) -> None:
         """Read the file; CorruptCheckpoint if it makes no sense."""
@@ -53,6 +57,12 @@ class LeaderEpochs:
             raise ValueError(f"leader epoch {epoch} at offset {start_offset}")
         if self._put(EpochEntry(epoch, start_offset)):
             self._write()
+
+    def begin(self, epoch: int, start_offset: int) -> None:
+        """As `assign`, but leave the writing to the next flush: a leader that has written nothing yet needs no
+        line in the file, and a start would write one for each partition."""
+        if self._put(EpochEntry(epoch, start_offset)):
+            self._unwritten = True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(the largest epoch at or below `epoch` that wrote here, the offset where it ended); (-1, -1) if
@@ -94,13 +104,17 @@ class LeaderEpochs:
         self._write()
 
     def _write(self) -> None:
-        lines = [f"{epoch} {start_offset}" for epoch, start_offset in self.entries]
-        write_checkpoint(self.fs, self.path, lines, sync=False)
-        self._dirty = True
+        with self._writing:
+            self._unwritten = False
+            lines = [f"{epoch} {start_offset}" for epoch, start_offset in self.entries]
+            write_checkpoint(self.fs, self.path, lines, sync=False)
+            self._dirty = True
 
     def flush(self) -> bool:
         """Make the file durable if it changed since; may run in a worker thread. If it did (True), its name
         was put in place by a rename that the directory has yet to keep."""
+        if self._unwritten:
+            self._write()
         if not self._dirty:
             return False
         self._dirty = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ottla.log_store.files import FileSystem, write_file
+from ottla.log_store.files import FileSystem, read_small_file, write_file
 from ottla.wire.uuids import ZERO_UUID, Uuid, format_uuid, parse_uuid
 
 FILE_NAME: Final = "partition.metadata"
@@ -30,8 +30,7 @@ def write_partition_metadata(fs: FileSystem, path: str, topic_id: Uuid, *, sync:
 def read_partition_metadata(path: str) -> Uuid | None:
     """The topic id, or None if there is no file."""
     try:
-        with open(path, encoding="utf-8") as file:
-            fields = dict(line.split(": ", 1) for line in file.read().splitlines())
+        fields = dict(line.split(": ", 1) for line in read_small_file(path).decode().splitlines())
         if int(fields["version"]) < VERSION:
             raise CorruptPartitionMetadata(f"{path} has version {fields['version']}")
         topic_id = parse_uuid(fields["topic_id"].strip())

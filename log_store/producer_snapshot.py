@@ -17,7 +17,7 @@ import struct
 
 import crc32c
 
-from ottla.log_store.files import FileSystem, write_fully
+from ottla.log_store.files import FileSystem, read_small_file, write_fully
 from ottla.log_store.producer_entry import BatchMetadata, ProducerEntry
 
 VERSION = 1
@@ -98,5 +98,4 @@ def write_snapshot(fs: FileSystem, path: str, producers: list[ProducerEntry], *,
 
 
 def read_snapshot(path: str) -> list[ProducerEntry]:
-    with open(path, "rb") as file:
-        return decode_snapshot(file.read())
+    return decode_snapshot(read_small_file(path))

@@ -81,10 +81,11 @@ def load(
         if first is not None:
             _recover(log, first, recovery_point, now_ms)
         log.log_end_offset = log.segments[-1].next_offset()[0]
-        if log.log_start_offset <= log.log_end_offset < recovery_point:
-            raise DamagedLog(
-                f"{log.directory} ends at offset {log.log_end_offset}, but it was on the disk up to {recovery_point}"
-            )
+    end = log.log_end_offset if log.segments else log_start_offset
+    if log.log_start_offset <= end < recovery_point:
+        raise DamagedLog(
+            f"{log.directory} ends at offset {end}, but it was on the disk up to {recovery_point}"
+        )
     if not log.segments or log.log_end_offset < log.log_start_offset:
         if log.segments:
             logger.warning("log ends before it starts and is emptied partition=%s", log.name)
@@ -97,7 +98,7 @@ def load(
     log.leader_epochs.truncate_from_start(log.log_start_offset)
     log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
     _load_producers(log, trusted, now_ms)
-    log.update_config(log.config)
+    log.configure(log.segments[-1])
 
 
 def _load_producers(log: Log, trusted: bool, now_ms: int) -> None:

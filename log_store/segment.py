@@ -40,6 +40,7 @@ from ottla.wire.records.header import (
     LOG_OVERHEAD,
     MAGIC_POSITION,
     MAGIC_V2,
+    SMALLEST_BATCH_LENGTH,
     BatchView,
     CorruptBatch,
     batch_size_at,
@@ -307,9 +308,15 @@ class Segment:
 
     def next_offset(self) -> tuple[int, int]:
         """The offset after the last whole batch, and the position where that batch ends."""
-        offset, end = self.base_offset, 0
-        for position, view in self.read_batches(self.offset_index.last_entry[1]):
-            offset, end = view.next_offset, position + view.size_in_bytes
+        offset, end = self.base_offset, self.offset_index.last_entry[1]
+        size = self.file.size
+        for view in self.read_headers(end, size):
+            if (
+                view.magic != MAGIC_V2
+                or not SMALLEST_BATCH_LENGTH <= view.batch_length <= size - end - LOG_OVERHEAD
+            ):
+                break
+            offset, end = view.next_offset, end + view.size_in_bytes
         return offset, end
 
     # ---- changing as a whole

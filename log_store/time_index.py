@@ -107,7 +107,7 @@ class TimeIndex(IndexFile):
             raise CorruptIndex(f"{self.path} has {self._length} bytes, not a multiple of 12")
         if self.entries:
             last = self.last_entry
-            if last.timestamp < self.entry(0).timestamp or last.offset < self.base_offset:
+            if last.timestamp < _unpack_timestamp(self._read(0))[0] or last.offset < self.base_offset:
                 raise CorruptIndex(f"{self.path} does not ascend")
 
     def _truncate_entries(self, entries: int) -> None:

@@ -90,7 +90,7 @@ class Broker:
             homes = await logs.open(store.image, broker.now_ms())
             broker.storage.check()
             await broker._register(endpoints, homes)
-            await logs.serve(store.image)
+            logs.serve(store.image)
             broker.groups.open()
         except BaseException:
             for directory in directories:

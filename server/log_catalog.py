@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 
 import trio
 
@@ -91,19 +90,11 @@ class LogCatalog:
             if (found := self._find(topic, index)) is not None and self._home[found] in ids
         }
 
-    async def serve(self, image: MetadataImage) -> None:
+    def serve(self, image: MetadataImage) -> None:
         """Let clients have what was opened, under the leader epochs of this start."""
-        await trio.to_thread.run_sync(self._begin_epochs, image)
         for topic in image.topics_by_name.values():
             for index, partition in topic.partitions.items():
                 self._serve(topic, index, self._find(topic, index), partition.leader_epoch)
-
-    def _begin_epochs(self, image: MetadataImage) -> None:
-        for each in list(self._home):
-            partition = image.partition(each.topic, each.partition)
-            if partition is not None and each.failure is None:
-                with suppress(KafkaError):  # its directory has failed, and that is looked after
-                    _begin_epoch(each, partition.leader_epoch)
 
     def _open_directory(
         self, directory: LogDirectory, image: MetadataImage, threads: int, now_ms: int
@@ -159,6 +150,7 @@ class LogCatalog:
         if opened is None or opened.failure is not None:
             self.partitions.set_offline(topic.topic_id, topic.name, index)
             return
+        _begin_epoch(opened, leader_epoch)
         # The only replica leads, and all it has is committed.
         opened.advance_high_watermark(opened.log_end_offset)
         self.partitions.add(topic.topic_id, Partition(topic.name, index, opened, leader_epoch))
@@ -179,8 +171,7 @@ class LogCatalog:
             partition = self.partitions.of_topic(change.topic.name).get(change.partition)
             if partition is not None:
                 partition.leader_epoch = change.after.leader_epoch
-                with suppress(KafkaError):  # its directory has failed, and that is looked after
-                    _begin_epoch(partition.log, partition.leader_epoch)
+                _begin_epoch(partition.log, partition.leader_epoch)
 
     def _update_configs(self, image: MetadataImage, topics: Iterable[str]) -> None:
         for name in topics:
@@ -218,14 +209,11 @@ class LogCatalog:
         config = self.configs.of(image, topic.name)
         try:
             made = directory.create_log(topic.name, index, topic.topic_id, config, now_ms=now_ms)
-            _begin_epoch(made, topic.partitions[index].leader_epoch)
         except OSError as error:
             # Decided on in the metadata already: it is offline until a restart makes it.
             log.error("log cannot be made partition=%s-%d error=%s", topic.name, index, error)
             if error.errno not in _NOT_THE_DISK:
                 directory.fail(error)
-            return None
-        except KafkaError:  # the directory has failed
             return None
         self._home[made] = directory
         return made
@@ -279,4 +267,4 @@ class LogCatalog:
 def _begin_epoch(opened: Log, leader_epoch: int) -> None:
     """Note where the leader's epoch begins, so that clients can ask for its end before it has written."""
     if leader_epoch > opened.leader_epochs.latest_epoch:
-        opened.assign_epoch(leader_epoch, opened.log_end_offset)
+        opened.leader_epochs.begin(leader_epoch, opened.log_end_offset)
