@@ -35,9 +35,7 @@ from ottla.log_store.timestamps import BatchSearch, TimestampOffset
 from ottla.log_store.txn_index import AbortedTxn
 from ottla.log_store.validation import (
     AppendOrigin,
-    check_client_batch,
-    client_batch,
-    recompress,
+    prepare_client_batch,
     rules_of,
     stamp,
 )
@@ -211,9 +209,13 @@ class Log:
                 origin=origin,
                 transaction_version=transaction_version,
             )
-        batch = client_batch(records)
+        return self.append_prepared(prepare_client_batch(records, self.rules, now_ms), leader_epoch, now_ms)
+
+    def append_prepared(self, batch: BatchView, leader_epoch: int, now_ms: int) -> AppendResult:
+        """Append a client's batch that `prepare_client_batch` made of what was sent."""
+        if self.failure is not None:
+            durability.check_usable(self)
         rules = self.rules
-        check_client_batch(batch, rules, now_ms)
         producers = self.producers
         has_producer = batch.producer_id >= 0
         if has_producer:
@@ -222,9 +224,7 @@ class Log:
                 _, _, first_offset, last_offset, timestamp = duplicate
                 return AppendResult(first_offset, last_offset, timestamp, self.log_start_offset, True)
             producers.check_client_batch(batch)
-        if rules.target_codec is not None and rules.target_codec != batch.codec:
-            batch = recompress(batch, rules.target_codec, rules.level, rules.max_message_bytes)
-        elif records.readonly:
+        if batch.buf.readonly:
             batch = BatchView(memoryview(bytearray(batch.data)))
         max_timestamp = batch.max_timestamp
         if rules.append_time or batch.attributes & 0x08:

@@ -24,17 +24,28 @@ class TimestampOffset(NamedTuple):
 
 
 class BatchSearch(NamedTuple):
-    """Looks in one batch for the first record at or after a time and an offset."""
+    """Looks in one batch for the first record at or after a time and an offset, or with the greatest time (None)."""
 
     view: BatchView
-    timestamp: int
+    timestamp: int | None
     first_offset: int
 
     def run(self) -> TimestampOffset | None:
+        if self.timestamp is None:
+            return self._greatest()
         for offset, timestamp in iter_positions(self.view):
             if timestamp >= self.timestamp and offset >= self.first_offset:
                 return TimestampOffset(timestamp, offset, self.view.partition_leader_epoch)
         return None
+
+    def _greatest(self) -> TimestampOffset | None:
+        found: TimestampOffset | None = None
+        for offset, timestamp in iter_positions(self.view):
+            if found is None or timestamp > found.timestamp:
+                found = TimestampOffset(timestamp, offset, self.view.partition_leader_epoch)
+                if timestamp >= self.view.max_timestamp:  # the header may promise more than there is
+                    break
+        return found
 
 
 def first_found(searches: Iterable[BatchSearch]) -> TimestampOffset | None:
@@ -52,18 +63,21 @@ def at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: i
         for _, view in segment.read_batches(position):
             if view.max_timestamp >= timestamp and view.last_offset >= log_start_offset:
                 yield BatchSearch(view, timestamp, log_start_offset)
+                if segment.file.fd < 0:  # deleted while the batch was searched
+                    break
 
 
 def greatest(segments: Sequence[Segment]) -> Iterator[BatchSearch]:
-    """For the first record that has the greatest timestamp of the log."""
+    """For the first record that has the greatest timestamp of the log, which is -1 if no record has one."""
     newest: Segment | None = None
     for segment in segments:
         if segment.size and (newest is None or segment.greatest_timestamp[0] > newest.greatest_timestamp[0]):
             newest = segment
-    if newest is None or newest.greatest_timestamp.timestamp < 0:
+    if newest is None:
         return
     timestamp, offset = newest.greatest_timestamp
     position = newest.offset_index.lookup(offset)[1]
     for _, view in newest.read_batches(position):
         if view.max_timestamp == timestamp:
-            yield BatchSearch(view, timestamp, 0)
+            yield BatchSearch(view, None, 0)
+            return

@@ -1,18 +1,19 @@
-"""What a batch must fulfil before it is appended: the rules of Kafka's LogValidator, by the header alone.
+"""What a client's batch must fulfil before it is appended: the rules of Kafka's LogValidator.
 
-For a client: exactly one batch, magic 2, numbered from 0, not larger than max.message.bytes, its CRC right,
-a codec that exists, as many records as its offsets say (for an uncompressed batch the lengths of the records
-are walked), no control batch, a sequence if it has a producer id, timestamps within the bounds of
-message.timestamp.before/after.max.ms. Records are decoded only where a rule asks for something the header
-does not tell: keys on a compacted topic, a bound on old timestamps, and to say which record broke a rule.
+Exactly one batch, magic 2, numbered from 0, not larger than max.message.bytes, its CRC right, a codec that exists, as
+many records as its offsets say, no control batch, a sequence if it has a producer id. Then the records, decompressed
+if need be and within bounds: they must fill the batch, be numbered in a compressed one, have keys on a compacted
+topic and timestamps within message.timestamp.before/after.max.ms; and the greatest timestamp in the header is made
+theirs.
 
-Differs from Kafka: a compressed payload is not opened, so the greatest timestamp in the header is believed.
+Small batches are read record by record, as Kafka reads all; of larger ones the lengths are followed and the first and
+the last record are read, unless the topic asks for something of every record (ADR 5). `is_costly` says which batches
+to give to a worker thread; `prepare_client_batch` touches no state and can run there.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
@@ -21,6 +22,7 @@ import crc32c
 
 from ottla.config.topic_config import TopicConfig
 from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.records.builder import build_batch, with_offsets
 from ottla.wire.records.compression import Codec, compress, decompress
 from ottla.wire.records.header import (
     ATTRIBUTES_POSITION,
@@ -30,12 +32,15 @@ from ottla.wire.records.header import (
     LOG_APPEND_TIME,
     LOG_OVERHEAD,
     NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
     BatchView,
     CorruptBatch,
     batch_size_at,
     patch_timestamp,
 )
-from ottla.wire.records.records import Record, count_is_possible, count_matches, iter_records
+from ottla.wire.records.records import count_is_possible, iter_records
+from ottla.wire.records.scan import RecordScan, glance_at_records, scan_records
 
 FOREVER_MS = (1 << 63) - 1
 
@@ -44,6 +49,13 @@ FOREVER_MS = (1 << 63) - 1
 MAX_OPENED_BYTES = 128 * 1024 * 1024
 MAX_OPENED_RECORDS = 250_000
 MAX_RECORD_ERRORS = 10_000
+
+# What costs the event loop no more than a tenth of a millisecond or so is done there.
+CHEAP_BYTES = 16 * 1024
+CHEAP_OPENED_BYTES = 1024 * 1024
+FULLY_READ_RECORDS = 8
+
+_KEPT_ATTRIBUTES = TIMESTAMP_TYPE_BIT | TRANSACTIONAL_BIT  # by a batch that is written anew
 
 _CODEC_OF_CONFIG = {
     "uncompressed": Codec.NONE,
@@ -78,6 +90,10 @@ class InvalidRecords(KafkaError):
         self.record_errors = record_errors[:MAX_RECORD_ERRORS]
 
 
+class CostlyBatch(Exception):
+    """A batch that looks small but is not: to be prepared in a worker thread."""
+
+
 class AppendRules:
     """The rules of one topic config, made once so that a batch is checked against plain numbers."""
 
@@ -86,6 +102,7 @@ class AppendRules:
         "append_time",
         "before_max_ms",
         "level",
+        "looks_at_every_record",
         "max_message_bytes",
         "needs_keys",
         "target_codec",
@@ -98,6 +115,10 @@ class AppendRules:
         self.after_max_ms = config.message_timestamp_after_max_ms
         self.needs_keys = config.is_compacted
         self.target_codec: int | None = _CODEC_OF_CONFIG.get(config.compression_type)
+        # What Kafka does for every topic; here the rules that a header cannot answer for.
+        self.looks_at_every_record = (
+            self.needs_keys or self.target_codec is not None or self.before_max_ms != FOREVER_MS
+        )
         self.level: int | None = (
             {
                 Codec.GZIP: config.compression_gzip_level,
@@ -145,8 +166,49 @@ def check_crc(batch: BatchView) -> None:
         raise CorruptBatch(f"The batch is corrupt: its stored CRC {batch.crc} is not that of its bytes.")
 
 
-def check_client_batch(batch: BatchView, rules: AppendRules, now_ms: int) -> None:
-    """All rules for a batch of a client, in the order in which Kafka looks at them."""
+def is_costly(records: memoryview, rules: AppendRules) -> bool:
+    """Whether to prepare a batch in a worker thread: it would keep the event loop for more than a moment."""
+    if len(records) <= CHEAP_BYTES:
+        return False
+    codec = records[ATTRIBUTES_POSITION + 1] & CODEC_MASK
+    return codec != Codec.NONE or rules.looks_at_every_record
+
+
+def prepare_client_batch(
+    records: memoryview, rules: AppendRules, now_ms: int, max_opened_bytes: int = MAX_OPENED_BYTES
+) -> BatchView:
+    """The batch that may be appended if its producer may append it: checked, and changed as the topic asks.
+
+    It is the one in `records` where that can stay as it is or be changed in place.
+    """
+    batch = client_batch(records)
+    _check_header(batch, rules)
+    count = batch.records_count
+    if count > MAX_OPENED_RECORDS and rules.looks_at_every_record:
+        raise _invalid(
+            f"This topic looks at every record, and does so for {MAX_OPENED_RECORDS} in a batch at most; "
+            f"this one counts {count}."
+        )
+    codec = batch.attributes & CODEC_MASK
+    contents = _decompress(batch, max_opened_bytes) if codec else batch.payload
+    if count <= FULLY_READ_RECORDS or rules.looks_at_every_record:
+        scan = scan_records(contents, count)
+    else:
+        scan = glance_at_records(contents, count)
+        if batch.base_timestamp + scan.greatest_timestamp_delta > batch.max_timestamp:
+            scan = scan_records(contents, count)  # the header lies; find out how much
+        elif batch.timestamp_type == CREATE_TIME:
+            scan = scan._replace(greatest_timestamp_delta=batch.max_timestamp - batch.base_timestamp)
+    _check_records(batch, scan, rules, now_ms)
+    if rules.target_codec is not None and rules.target_codec != codec:
+        return _recompress(batch, contents, scan, rules)
+    if codec and not scan.is_numbered:
+        raise _invalid("The offsets of the records in a compressed batch must be numbered from 0.")
+    return batch if rules.append_time else _with_greatest_timestamp(batch, scan)
+
+
+def _check_header(batch: BatchView, rules: AppendRules) -> None:
+    """The rules for a header, in the order in which Kafka looks at them."""
     if batch.base_offset != 0:
         raise _invalid(f"The base offset must be 0, not {batch.base_offset}.")
     check_batch(batch, rules)
@@ -161,69 +223,89 @@ def check_client_batch(batch: BatchView, rules: AppendRules, now_ms: int) -> Non
     if batch.producer_id >= 0 and batch.base_sequence < 0:
         raise _invalid(f"Sequence {batch.base_sequence} of producer {batch.producer_id} is negative.")
     codec = attributes & CODEC_MASK
-    if codec == 0:
-        if not count_matches(batch):
-            raise _invalid(f"The batch does not hold exactly the {count} records that it counts.")
-    elif codec > Codec.ZSTD:
+    if codec > Codec.ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {codec}.")
-    elif not count_is_possible(batch):
+    if codec and not count_is_possible(batch):
         raise _invalid(f"The batch counts {count} records, more than its bytes can hold.")
+
+
+def _decompress(batch: BatchView, max_bytes: int) -> bytes | memoryview:
+    """INVALID_RECORD where the stream is broken: its checksum is right, so that sending it again is of no use."""
+    try:
+        return decompress(batch.codec, batch.payload, max_bytes)
+    except CorruptBatch as error:
+        raise _invalid(f"The records cannot be decompressed: {error.detail}.") from None
+    except KafkaError as error:
+        if error.code is ErrorCode.MESSAGE_TOO_LARGE and max_bytes < MAX_OPENED_BYTES:
+            raise CostlyBatch from None
+        raise
+
+
+def _check_records(batch: BatchView, scan: RecordScan, rules: AppendRules, now_ms: int) -> None:
+    """Go by the numbers of the scan, and look at single records only if one of them breaks a rule."""
     if rules.append_time:
-        if attributes & 0x08:
-            _refuse_every_record(batch)
-    elif (
-        batch.max_timestamp - now_ms > rules.after_max_ms
-        or rules.before_max_ms != FOREVER_MS
-        or (attributes & 0x08 and batch.max_timestamp == NO_TIMESTAMP)
+        if batch.attributes & 0x08 or (rules.needs_keys and scan.keyless):
+            _refuse_records(batch, rules, now_ms)
+        return
+    if batch.attributes & 0x08:  # every record has the time of the header
+        least = greatest = batch.max_timestamp
+    else:
+        least = batch.base_timestamp + scan.least_timestamp_delta
+        greatest = batch.base_timestamp + scan.greatest_timestamp_delta
+    if (
+        greatest - now_ms > rules.after_max_ms
+        or now_ms - least > rules.before_max_ms
+        or (batch.attributes & 0x08 and greatest == NO_TIMESTAMP)
+        or (rules.needs_keys and scan.keyless)
     ):
-        check_timestamps(batch, rules, now_ms)
-    if rules.needs_keys:
-        check_keys(batch)
+        _refuse_records(batch, rules, now_ms)
+    if greatest > FOREVER_MS or least < -FOREVER_MS - 1:
+        raise _invalid("A timestamp is out of the range of 64 bits.")
 
 
-def check_timestamps(batch: BatchView, rules: AppendRules, now_ms: int) -> None:
-    """INVALID_TIMESTAMP if a record's own time is too far from the clock."""
+def _refuse_records(batch: BatchView, rules: AppendRules, now_ms: int) -> None:
+    """InvalidRecords with every record that breaks a rule; nothing if none does after all, as when the header claims a
+    time that no record has, or records have no time."""
     errors = []
-    for index, record in enumerate(_opened(batch)):
-        timestamp = record.timestamp
-        if timestamp == NO_TIMESTAMP:
-            if batch.timestamp_type == LOG_APPEND_TIME:
-                errors.append(RecordError(index, "Producers must not set the type LogAppendTime."))
-        elif now_ms - timestamp > rules.before_max_ms or timestamp - now_ms > rules.after_max_ms:
+    code = ErrorCode.INVALID_RECORD
+    for index, record in enumerate(iter_records(batch, max_batch_bytes=MAX_OPENED_BYTES)):
+        if rules.needs_keys and record.key is None:
+            errors.append(RecordError(index, "A compacted topic cannot accept a record without a key."))
+            continue
+        why = _wrong_time(record.timestamp, batch, rules, now_ms)
+        if why is not None:
+            code = ErrorCode.INVALID_TIMESTAMP
+            errors.append(RecordError(index, why))
+    if errors:
+        detail = (
+            "One or more records have been rejected due to invalid timestamp"
+            if code is ErrorCode.INVALID_TIMESTAMP
+            else f"{len(errors)} records have no key, which a compacted topic needs."
+        )
+        raise InvalidRecords(code, detail, errors)
+
+
+def _wrong_time(timestamp: int, batch: BatchView, rules: AppendRules, now_ms: int) -> str | None:
+    if not rules.append_time and timestamp != NO_TIMESTAMP:
+        if now_ms - timestamp > rules.before_max_ms or timestamp - now_ms > rules.after_max_ms:
             earliest, latest = now_ms - rules.before_max_ms, now_ms + rules.after_max_ms
-            errors.append(
-                RecordError(index, f"Timestamp {timestamp} is out of the range [{earliest}, {latest}].")
-            )
-    if errors:
-        raise InvalidRecords(
-            ErrorCode.INVALID_TIMESTAMP,
-            "One or more records have been rejected due to invalid timestamp",
-            errors,
-        )
+            return f"Timestamp {timestamp} is out of the range [{earliest}, {latest}]."
+    elif batch.timestamp_type == LOG_APPEND_TIME:
+        return "Producers must not set the type LogAppendTime."
+    return None
 
 
-def check_keys(batch: BatchView) -> None:
-    """INVALID_RECORD if a record has no key where compaction will need one."""
-    errors = [
-        RecordError(index, "A compacted topic cannot accept a record without a key.")
-        for index, record in enumerate(_opened(batch))
-        if record.key is None
-    ]
-    if errors:
-        raise InvalidRecords(
-            ErrorCode.INVALID_RECORD,
-            f"{len(errors)} records have no key, which a compacted topic needs.",
-            errors,
-        )
-
-
-def _opened(batch: BatchView) -> Iterator[Record]:
-    if batch.records_count > MAX_OPENED_RECORDS:
-        raise _invalid(
-            f"This topic looks at every record, and does so for {MAX_OPENED_RECORDS} in a batch at most; "
-            f"this one counts {batch.records_count}."
-        )
-    return iter_records(batch, max_batch_bytes=MAX_OPENED_BYTES)
+def _with_greatest_timestamp(batch: BatchView, scan: RecordScan) -> BatchView:
+    """The batch with the greatest timestamp of its records in the header, as Kafka puts it there."""
+    if batch.attributes & 0x08:
+        return batch
+    greatest = max(NO_TIMESTAMP, batch.base_timestamp + scan.greatest_timestamp_delta)
+    if greatest == batch.max_timestamp:
+        return batch
+    if batch.buf.readonly:
+        batch = BatchView(memoryview(bytearray(batch.data)))
+    patch_timestamp(batch.buf, batch.pos, CREATE_TIME, greatest)
+    return BatchView(batch.buf, batch.pos)
 
 
 def stamp(batch: BatchView, rules: AppendRules, now_ms: int) -> int:
@@ -236,29 +318,40 @@ def stamp(batch: BatchView, rules: AppendRules, now_ms: int) -> int:
     return batch.max_timestamp
 
 
-def recompress(batch: BatchView, codec: int, level: int | None, max_bytes: int) -> BatchView:
-    """The same batch with its records compressed by `codec`, as compression.type asks."""
-    records = decompress(batch.codec, batch.payload, MAX_OPENED_BYTES)
-    payload = compress(codec, records, level)
-    data = bytearray(batch.data[:HEADER_SIZE]) + payload
-    if len(data) > max_bytes:
+def _recompress(
+    batch: BatchView, contents: bytes | memoryview, scan: RecordScan, rules: AppendRules
+) -> BatchView:
+    """The same batch with its records compressed as compression.type asks."""
+    codec = rules.target_codec or Codec.NONE
+    if not rules.append_time:
+        batch = _with_greatest_timestamp(batch, scan)
+    if scan.is_numbered and not scan.first_timestamp_delta:
+        data = bytearray(batch.data[:HEADER_SIZE]) + compress(codec, contents, rules.level)
+    else:  # Kafka writes the records anew, numbered, with the time of the first one as the base
+        data = bytearray(_rebuilt(batch, codec, rules.level))
+    if len(data) > rules.max_message_bytes:
         raise KafkaError(
             ErrorCode.MESSAGE_TOO_LARGE,
-            f"Compressed as the topic asks the batch has {len(data)} bytes, more than {max_bytes}.",
+            f"Compressed as the topic asks the batch has {len(data)} bytes, more than {rules.max_message_bytes}.",
         )
-    attributes = batch.attributes & ~CODEC_MASK | codec
+    attributes = batch.attributes & _KEPT_ATTRIBUTES | codec
     struct.pack_into(">i", data, 8, len(data) - LOG_OVERHEAD)
     struct.pack_into(">h", data, ATTRIBUTES_POSITION, attributes)
     struct.pack_into(">I", data, 17, crc32c.crc32c(memoryview(data)[ATTRIBUTES_POSITION:]))
     return BatchView(memoryview(data))
 
 
-def _refuse_every_record(batch: BatchView) -> None:
-    message = "Producers must not set the type LogAppendTime."
-    raise InvalidRecords(
-        ErrorCode.INVALID_TIMESTAMP,
-        "One or more records have been rejected due to invalid timestamp",
-        [RecordError(index, message) for index in range(min(batch.records_count, 100))],
+def _rebuilt(batch: BatchView, codec: int, level: int | None) -> bytes:
+    records = with_offsets(list(iter_records(batch, max_batch_bytes=MAX_OPENED_BYTES)))
+    return build_batch(
+        records,
+        codec=codec,
+        level=level,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        timestamp_type=batch.timestamp_type,
+        append_time_ms=batch.max_timestamp,
     )
 
 

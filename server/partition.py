@@ -9,8 +9,17 @@ from typing import Protocol
 
 from ottla.log_store.appends import AppendResult
 from ottla.log_store.log import Log
-from ottla.log_store.validation import AppendOrigin
+from ottla.log_store.validation import (
+    CHEAP_OPENED_BYTES,
+    AppendOrigin,
+    CostlyBatch,
+    is_costly,
+    prepare_client_batch,
+)
 from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.records.header import BatchView
+
+_CLIENT = AppendOrigin.CLIENT
 
 
 class AppendWaiter(Protocol):
@@ -33,15 +42,29 @@ class Partition:
         self.waiters: set[AppendWaiter] = set()
         self.flushed_ms = 0  # when everything in the log was last known to be on the disk
 
-    def append(
-        self, batches: memoryview, now_ms: int, origin: AppendOrigin = AppendOrigin.CLIENT
-    ) -> AppendResult:
-        """Append batches and wake whoever waits for them. Raises KafkaError."""
-        result = self.log.append(batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
+    def append(self, batches: memoryview, now_ms: int, origin: AppendOrigin = _CLIENT) -> AppendResult:
+        """Append batches and wake whoever waits for them. Raises KafkaError, or CostlyBatch if a client's batch must
+        be prepared in a worker thread and handed to `append_prepared`."""
+        log = self.log
+        if origin is _CLIENT:
+            if is_costly(batches, log.rules):
+                raise CostlyBatch
+            batch = prepare_client_batch(batches, log.rules, now_ms, CHEAP_OPENED_BYTES)
+            return self.append_prepared(batch, now_ms)
+        result = log.append(batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
+        self._note_append()
+        return result
+
+    def append_prepared(self, batch: BatchView, now_ms: int) -> AppendResult:
+        """Append a producer's batch that `prepare_client_batch` has checked. Raises KafkaError."""
+        result = self.log.append_prepared(batch, self.leader_epoch, now_ms)
+        self._note_append()
+        return result
+
+    def _note_append(self) -> None:
         self.log.advance_high_watermark(self.log.log_end_offset)
         if self.waiters:
             self.wake()
-        return result
 
     def wake(self) -> None:
         """Tell every waiter to look again."""

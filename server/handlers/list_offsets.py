@@ -47,6 +47,7 @@ _KNOWN_SINCE = {
 _LEADER_EPOCH_SINCE = 4
 _LOOKUPS_PER_TURN = 100
 _RECORDS_PER_TURN = 1000
+_BYTES_PER_TURN = 16 * 1024
 _CONSUMER_REPLICA_ID = -1
 _READ_UNCOMMITTED = 0
 _READ_COMMITTED = 1
@@ -126,8 +127,9 @@ class _ListOffsets:
 
 async def _search(searches: Iterable[BatchSearch]) -> TimestampOffset | None:
     for search in searches:
-        # A batch is looked through record by record, which takes too long for the loop when they are many.
-        if search.view.records_count > _RECORDS_PER_TURN:
+        # A batch is looked through record by record, which takes too long for the loop when they are many or large.
+        view = search.view
+        if view.records_count > _RECORDS_PER_TURN or view.size_in_bytes > _BYTES_PER_TURN:
             found = await trio.to_thread.run_sync(search.run)
         else:
             found = search.run()

@@ -12,6 +12,7 @@ import trio
 
 from ottla.log_store.appends import AppendResult
 from ottla.log_store.log import Log
+from ottla.log_store.validation import CostlyBatch, prepare_client_batch
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import CloseConnection
 from ottla.server.internal_topics import is_internal_topic
@@ -33,12 +34,17 @@ from ottla.wire.records.header import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_SI
 _TOPIC_IDS_SINCE = 13
 _ZSTD_SINCE = 7
 _ADMIN_CLIENT_ID = "__admin_client"
+_TO_COME = PartitionProduceResponse()
+
+# Opened batches may need 128 MiB each while they are looked at, and decompressing more of them than there are
+# processors gains nothing.
+_OPENING = trio.CapacityLimiter(2)
 
 
 class _Produce:
     """One request on its way through the partitions it names."""
 
-    __slots__ = ("_context", "_now_ms", "_request", "failures", "flushes")
+    __slots__ = ("_context", "_now_ms", "_request", "costly", "failures", "flushes")
 
     def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
         self._context = context
@@ -47,18 +53,55 @@ class _Produce:
         self.failures: list[str] = []
         # Logs whose flush policy is due, and what is answered for them: the answer waits for their fsync.
         self.flushes: list[tuple[Log, PartitionProduceResponse]] = []
+        # Batches that a worker thread must open before they can be appended, and where their answers go.
+        self.costly: list[tuple[TopicProduceData, PartitionProduceData, list[PartitionProduceResponse]]] = []
 
     def run(self) -> ProduceResponse:
+        """Append everything that takes no more than a moment."""
         return ProduceResponse(responses=[self._append_topic(topic) for topic in self._request.topic_data])
+
+    async def run_costly(self) -> None:
+        """Append the rest, each batch after a worker thread has opened and checked it."""
+        for topic, data, answers in self.costly:
+            slot = next(slot for slot, answer in enumerate(answers) if answer is _TO_COME)
+            try:
+                rules = self._find(topic, data.index).log.rules
+                batch = await trio.to_thread.run_sync(
+                    prepare_client_batch,
+                    memoryview(data.records or b""),
+                    rules,
+                    self._now_ms,
+                    limiter=_OPENING,
+                )
+                partition = self._find(topic, data.index)  # it may have been deleted meanwhile
+                self._now_ms = self._context.broker.now_ms()
+                answers[slot] = self._appended(partition, partition.append_prepared(batch, self._now_ms))
+            except KafkaError as error:
+                answers[slot] = self._failed(topic, data.index, error)
+
+    def answer_with(self, response: ProduceResponse) -> ProduceResponse | None:
+        """What the client gets: nothing if it wants no answer."""
+        if self._request.acks != 0:
+            return response
+        if self.failures:
+            # Nothing else can tell a client that expects no answer, as in Apache Kafka.
+            summary = ", ".join(self.failures[:5])
+            raise CloseConnection(
+                f"produce with acks=0 failed client_id={self._context.client_id!r} {summary}"
+            )
+        return None
 
     def _append_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
         response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+        answers = response.partition_responses
         for data in topic.partition_data:
             try:
-                response.partition_responses.append(self._append_partition(topic, data))
+                answers.append(self._append_partition(topic, data))
+            except CostlyBatch:
+                self.costly.append((topic, data, answers))
+                answers.append(_TO_COME)
             except KafkaError as error:
-                self.failures.append(f"{topic.name or topic.topic_id.hex()}-{data.index}: {error.code.name}")
-                response.partition_responses.append(_failed(data.index, error))
+                answers.append(self._failed(topic, data.index, error))
         return response
 
     def _append_partition(
@@ -69,11 +112,22 @@ class _Produce:
             raise KafkaError(ErrorCode.INVALID_RECORD, "the partition's records are missing")
         records = memoryview(data.records)
         self._check_batch(records)
-        result = partition.append(records, self._now_ms)
-        response = _appended(data.index, result)
+        return self._appended(partition, partition.append(records, self._now_ms))
+
+    def _appended(self, partition: Partition, result: AppendResult) -> PartitionProduceResponse:
+        response = PartitionProduceResponse(
+            index=partition.index,
+            base_offset=result.base_offset,
+            log_append_time_ms=result.log_append_time_ms,
+            log_start_offset=result.log_start_offset,
+        )
         if result.flush_due:
             self.flushes.append((partition.log, response))
         return response
+
+    def _failed(self, topic: TopicProduceData, index: int, error: KafkaError) -> PartitionProduceResponse:
+        self.failures.append(f"{topic.name or topic.topic_id.hex()}-{index}: {error.code.name}")
+        return _failed(index, error)
 
     def _find(self, topic: TopicProduceData, index: int) -> Partition:
         table = self._context.broker.partitions
@@ -104,15 +158,6 @@ class _Produce:
             raise KafkaError(ErrorCode.INVALID_TXN_STATE, "this producer has no transaction on this broker")
 
 
-def _appended(index: int, result: AppendResult) -> PartitionProduceResponse:
-    return PartitionProduceResponse(
-        index=index,
-        base_offset=result.base_offset,
-        log_append_time_ms=result.log_append_time_ms,
-        log_start_offset=result.log_start_offset,
-    )
-
-
 def _failed(index: int, error: KafkaError) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=index,
@@ -139,17 +184,19 @@ async def _flush_then_answer(produce: _Produce, response: ProduceResponse | None
     return response
 
 
+async def _open_then_answer(produce: _Produce, response: ProduceResponse) -> ProduceResponse | None:
+    await produce.run_costly()
+    return await _flush_then_answer(produce, produce.answer_with(response))
+
+
 @serves(ProduceRequest, advertised_min=0)
 def handle_produce(context: RequestContext, request: ProduceRequest):  # type: ignore[no-untyped-def]
-    """Append every partition's batch; wait only where the flush policy asks for it."""
+    """Append every partition's batch; wait only for batches that take long to open, and for the flush policy."""
     produce = _Produce(context, request)
-    response: ProduceResponse | None = produce.run()
-    if request.acks == 0:
-        if produce.failures:
-            # Nothing else can tell a client that expects no answer, as in Apache Kafka.
-            summary = ", ".join(produce.failures[:5])
-            raise CloseConnection(f"produce with acks=0 failed client_id={context.client_id!r} {summary}")
-        response = None
+    response = produce.run()
+    if produce.costly:
+        return _open_then_answer(produce, response)
+    answer = produce.answer_with(response)
     if produce.flushes:
-        return _flush_then_answer(produce, response)
-    return response
+        return _flush_then_answer(produce, answer)
+    return answer

@@ -11,7 +11,7 @@ import crc32c
 import pytest
 import zstandard
 
-from ottla.log_store.validation import MAX_OPENED_RECORDS, MAX_RECORD_ERRORS, InvalidRecords
+from ottla.log_store.validation import MAX_OPENED_RECORDS, MAX_RECORD_ERRORS, AppendOrigin, InvalidRecords
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records import Codec, Record, build_batch
 from tests.log_store.batches import NOW_MS, append, batch, new_log, values_from
@@ -99,7 +99,7 @@ def test_more_records_than_a_compacted_topic_looks_at(tmp_path: Path) -> None:
 def test_a_bomb_that_was_taken_is_not_opened_for_its_time(tmp_path: Path) -> None:
     """Looking for a timestamp in a log with a bomb ends in an answer or in an error, within bounds."""
     log = new_log(tmp_path)
-    append(log, zeros_bomb(1))
+    append(log, zeros_bomb(1), origin=AppendOrigin.REPLICATION)  # as it may lie in a directory of Kafka
     append(log, batch(b"after", timestamps=[NOW_MS + 10]))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(KafkaError):

@@ -1,5 +1,6 @@
 """What is refused before it is written, with the code Kafka gives, and what is changed in place."""
 
+import os
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,23 @@ from typing import Any
 import crc32c
 import pytest
 
-from ottla.log_store.validation import InvalidRecords
+from ottla.config.topic_config import TopicConfig
+from ottla.log_store.log import Log
+from ottla.log_store.validation import (
+    CHEAP_BYTES,
+    CHEAP_OPENED_BYTES,
+    FULLY_READ_RECORDS,
+    CostlyBatch,
+    InvalidRecords,
+    is_costly,
+    prepare_client_batch,
+    rules_of,
+)
 from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.records.builder import build_batch
 from ottla.wire.records.compression import Codec
 from ottla.wire.records.header import LOG_APPEND_TIME, BatchView
-from ottla.wire.records.records import iter_records
+from ottla.wire.records.records import Record, iter_records
 from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, values_from, views
 
 Damage = Callable[[bytearray], bytes | bytearray]
@@ -185,3 +198,82 @@ def test_read_only_buffers(tmp_path: Path, kind: Callable[[Any], Any]) -> None:
     assert BatchView(memoryview(data)).base_offset == (0 if kind is bytes else 1)
     [_, view] = views(log.read(0, 1000, upto=2, at_least_one=True))
     assert (view.base_offset, view.partition_leader_epoch) == (1, 4)
+
+
+def times_of(log: Log) -> list[tuple[int, int]]:
+    """Base and greatest timestamp of every batch."""
+    found = views(log.read(0, 1 << 20, upto=log.log_end_offset, at_least_one=True))
+    assert all(view.crc_matches() for view in found)
+    return [(view.base_timestamp - NOW_MS, view.max_timestamp - NOW_MS) for view in found]
+
+
+@pytest.mark.parametrize("codec", list(Codec))
+@pytest.mark.parametrize("count", [3, FULLY_READ_RECORDS, FULLY_READ_RECORDS + 1])
+def test_a_greatest_timestamp_below_that_of_the_records(tmp_path: Path, codec: Codec, count: int) -> None:
+    """It is put right, so that the records are found by their time."""
+    log = new_log(tmp_path)
+    times = [NOW_MS + number for number in range(count)]
+    data = put(">q", 35, NOW_MS)(bytearray(batch(*[b"v"] * count, timestamps=times, codec=codec)))
+    append(log, memoryview(data))
+    assert times_of(log) == [(0, count - 1)]
+    assert log.offset_for_timestamp(NOW_MS + count - 1) == (NOW_MS + count - 1, count - 1, 0)
+    assert log.max_timestamp_offset() == (NOW_MS + count - 1, count - 1, 0)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_a_greatest_timestamp_that_no_record_has(tmp_path: Path, codec: Codec) -> None:
+    """A small batch gets the right one; in a large one it stays, and does not hide what follows."""
+    log = new_log(tmp_path)
+    large = 2 * FULLY_READ_RECORDS
+    for count in (3, large):
+        data = batch(*[b"v"] * count, timestamps=[NOW_MS] * count, codec=codec)
+        append(log, memoryview(put(">q", 35, NOW_MS + 50)(bytearray(data))))
+    append(log, batch(b"v", timestamps=[NOW_MS + 20]))
+    assert times_of(log) == [(0, 0), (0, 50), (20, 20)]
+    assert log.offset_for_timestamp(NOW_MS + 10) == (NOW_MS + 20, 3 + large, 0)
+    assert log.max_timestamp_offset() == (NOW_MS, 3, 0)
+
+
+@pytest.mark.parametrize("count", [3, 500])
+def test_recompressed_batches_are_numbered_anew(tmp_path: Path, count: int) -> None:
+    """Where the topic names a codec, offsets that are not 0, 1, 2 become so, and the first time is the base."""
+    log = new_log(tmp_path, compression_type="lz4")
+    records = [Record(2 * number, NOW_MS + number, b"k", b"v") for number in range(count)]
+    data = bytearray(build_batch(records, codec=Codec.GZIP, last_offset=count - 1))
+    append(log, memoryview(put(">q", 27, NOW_MS - 5)(data)))
+    [view] = views(log.read(0, 1 << 20, upto=count, at_least_one=True))
+    found = list(iter_records(view))
+    assert [record.offset for record in found] == list(range(count))
+    assert view.base_timestamp == found[0].timestamp == NOW_MS - 5
+    assert view.max_timestamp == found[-1].timestamp == NOW_MS - 5 + count - 1
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+@pytest.mark.parametrize("count", [3, 500])
+def test_compressed_batches_that_lie(tmp_path: Path, codec: Codec, count: int) -> None:
+    """Counts, numbers and streams that are not what the header says."""
+    log = new_log(tmp_path)
+    good = bytearray(batch(*[b"value"] * count, codec=codec))
+    counted = [put(">i", 23, count - 1 + by)(put(">i", 57, count + by)(good.copy())) for by in (1, -1)]
+    records = [Record(number + 1, NOW_MS, b"k", b"v") for number in range(count)]
+    shifted = bytearray(build_batch(records, codec=codec, last_offset=count - 1))
+    cut = put(">i", 8, len(good) - 4 - 12)(good[:-4])
+    for bad in (*counted, shifted, cut):
+        with pytest.raises(KafkaError) as refused:
+            log.append(memoryview(bad), leader_epoch=0, now_ms=NOW_MS)
+        assert refused.value.code == ErrorCode.INVALID_RECORD
+    assert log.log_end_offset == 0
+
+
+def test_what_is_costly(tmp_path: Path) -> None:
+    """Large batches that must be opened; and small ones that turn out to be large."""
+    plain, compacted = rules_of(TopicConfig()), rules_of(TopicConfig(cleanup_policy=frozenset({"compact"})))
+    small, large = batch(b"v"), batch(os.urandom(CHEAP_BYTES))
+    assert [is_costly(each, plain) for each in (small, large)] == [False, False]
+    assert [is_costly(each, compacted) for each in (small, large)] == [False, True]
+    assert is_costly(batch(os.urandom(CHEAP_BYTES), codec=Codec.LZ4), plain)
+    packed = batch(bytes(CHEAP_OPENED_BYTES), codec=Codec.ZSTD)
+    assert not is_costly(packed, plain)
+    with pytest.raises(CostlyBatch):
+        prepare_client_batch(packed, plain, NOW_MS, CHEAP_OPENED_BYTES)
+    assert prepare_client_batch(packed, plain, NOW_MS).records_count == 1

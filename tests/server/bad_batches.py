@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ottla.log_store.validation import MAX_OPENED_BYTES
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.wire.records import Codec, Record, build_batch, patch_timestamp
@@ -42,6 +43,8 @@ class BadBatch:
     topic: str = TOPIC
     partition: int = 0
     acks: int = -1
+    opened_bytes: int = 0
+    """As much may be held of it decompressed."""
 
     def request(self) -> bytes:
         return produce_request(
@@ -208,6 +211,36 @@ BAD_BATCHES = [
         kafka_says="UNKNOWN_SERVER_ERROR",
     ),
     BadBatch("bytes behind the last record", lambda: batch_of(good_batch()[61:] + b"\0"), INVALID),
+    # Compressed streams that lie.
+    BadBatch(
+        "a consistent lie, more, compressed",
+        lambda: lying_batch(codec=Codec.LZ4, records_count=4, last_offset_delta=3),
+        INVALID,
+    ),
+    BadBatch(
+        "a consistent lie, less, compressed",
+        lambda: lying_batch(codec=Codec.SNAPPY, records_count=2, last_offset_delta=1),
+        INVALID,
+    ),
+    BadBatch(
+        "noise instead of a stream",
+        lambda: batch_of(b"noise that no codec reads", codec=Codec.GZIP),
+        INVALID,
+        kafka_says="UNKNOWN_SERVER_ERROR",
+    ),
+    BadBatch(
+        "half a stream",
+        lambda: batch_of(good_batch(50, Codec.ZSTD)[61:-5], 50, Codec.ZSTD),
+        INVALID,
+        kafka_says="UNKNOWN_SERVER_ERROR",
+    ),
+    BadBatch(
+        "a zstd bomb of 2 GiB",
+        zstd_bomb,
+        ErrorCode.MESSAGE_TOO_LARGE,
+        kafka_says="NONE",
+        opened_bytes=MAX_OPENED_BYTES,
+    ),
     # Sizes, places and requests.
     BadBatch("a too large record", lambda: good_batch(value=bytes(1_048_600)), ErrorCode.MESSAGE_TOO_LARGE),
     BadBatch("a record of tomorrow", batch_of_tomorrow, ErrorCode.INVALID_TIMESTAMP),
@@ -223,7 +256,6 @@ BAD_BATCHES = [
 
 # Batches that Apache Kafka takes, so that we must, and that must not harm.
 STRANGE_BATCHES = [
-    BadBatch("a zstd bomb of 2 GiB", zstd_bomb, ErrorCode.NONE),
     BadBatch("a tail of a few bytes", lambda: good_batch() + b"tail", ErrorCode.NONE),
 ]
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from enum import IntEnum
+from typing import Any
 
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.header import CorruptBatch
@@ -197,17 +198,27 @@ def _compress_zstd(data: Buffer, level: int | None) -> bytes:
     return zstandard.ZstdCompressor(level=3 if level is None else level).compress(data)
 
 
+# Making a decompressor takes longer than decompressing a small batch, so they are kept. One serves one stream at a
+# time: it is taken out of the list, which is atomic, and put back at the end of the stream.
+_idle_zstd_decompressors: list[Any] = []
+
+
 def _zstd_chunks(data: Buffer) -> Iterator[bytes]:
     import zstandard
 
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_GREATEST_WINDOW_BYTES)
-    reader = decompressor.stream_reader(data, read_across_frames=True)
     try:
-        while chunk := reader.read(CHUNK_BYTES):
+        decompressor = _idle_zstd_decompressors.pop()
+    except IndexError:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=_ZSTD_GREATEST_WINDOW_BYTES)
+    reader = decompressor.stream_reader(data, read_across_frames=True)
+    size = min(CHUNK_BYTES, 32 * len(data))
+    try:
+        while chunk := reader.read(size):
             yield chunk
     except zstandard.ZstdError as error:
         raise CorruptBatch(f"zstd: {error}") from None
     _check_zstd_end(memoryview(data))
+    _idle_zstd_decompressors.append(decompressor)
 
 
 def _check_zstd_end(view: memoryview) -> None:

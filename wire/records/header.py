@@ -40,6 +40,7 @@ TIMESTAMP_TYPE_BIT = 0x08
 TRANSACTIONAL_BIT = 0x10
 CONTROL_BIT = 0x20
 DELETE_HORIZON_BIT = 0x40
+_KNOWN_ATTRIBUTES = 0x7F
 
 CREATE_TIME = 0
 LOG_APPEND_TIME = 1
@@ -257,9 +258,10 @@ def patch(buf: memoryview | bytearray, pos: int, base_offset: int, leader_epoch:
 
 
 def patch_timestamp(buf: memoryview | bytearray, pos: int, timestamp_type: int, max_timestamp: int) -> None:
-    """Set timestamp type and greatest timestamp of the batch at `pos` in place, and its new checksum."""
+    """Set timestamp type and greatest timestamp of the batch at `pos` in place, and its new checksum. Attributes
+    that mean nothing are cleared, as Kafka does."""
     view = memoryview(buf)
-    attributes = _unpack_attributes(view, pos + ATTRIBUTES_POSITION)[0]
+    attributes = _unpack_attributes(view, pos + ATTRIBUTES_POSITION)[0] & _KNOWN_ATTRIBUTES
     if timestamp_type == LOG_APPEND_TIME:
         attributes |= TIMESTAMP_TYPE_BIT
     else:

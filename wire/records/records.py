@@ -8,8 +8,8 @@
                                                             key_length: varint, key in UTF-8
                                                             value_length: varint (-1 = null), value
 
-A varint is zigzag encoded, of at most 5 bytes (varlong: 10). Serving produce and fetch never comes here: only
-`count_matches` is called per batch, and it hops from length to length. Reading a compressed batch holds one
+A varint is zigzag encoded, of at most 5 bytes (varlong: 10). Serving fetch never comes here; for produce
+`last_record_at` hops from length to length, and `scan` reads small batches. Reading a compressed batch holds one
 piece of the stream and one record at a time, so a batch that decompresses to gigabytes costs no more.
 """
 
@@ -96,37 +96,46 @@ def iter_positions(
 
 
 def count_matches(view: BatchView) -> bool:
-    """Whether exactly `records_count` records fill an uncompressed batch, going by their lengths alone.
+    """Whether exactly `records_count` records fill an uncompressed batch, going by their lengths alone."""
+    end = view.pos + view.batch_length + LOG_OVERHEAD
+    return last_record_at(view.buf, view.pos + HEADER_SIZE, end, view.records_count) is not None
+
+
+def last_record_at(buf: bytes | memoryview, pos: int, end: int, count: int) -> int | None:
+    """Where the last of `count` records begins, if they fill the bytes from `pos` to `end` exactly; None if not.
 
     Records of a batch tend to be of one size. Where two in a row are, the length bytes of a whole run are compared
     at once: if they are all equal, each record begins where the one before it ends.
     """
-    buf = view.buf
-    pos = view.pos + HEADER_SIZE
-    end = view.pos + view.batch_length + LOG_OVERHEAD
-    left = view.records_count
+    left = count
     if left < 0 or left * SMALLEST_RECORD_BYTES > end - pos:
-        return False
+        return None
+    last = pos
     last_size = 0
     run = _SHORTEST_RUN
     try_at = left
     try:
         while left:
             left -= 1
+            last = pos
             byte = buf[pos]
             high = 0
             if byte & 1:  # a negative length
-                return False
+                return None
             if byte < 0x80:
                 if byte < 2 * _SMALLEST_BODY_BYTES:
-                    return False
+                    return None
                 size = 1 + (byte >> 1)
             else:
                 high = buf[pos + 1]
                 if high < 0x80:
                     size = (high << 6) + (byte >> 1) - 62  # 2 + the 13 bits of a length in two bytes
+                    if size < 2 + _SMALLEST_BODY_BYTES:  # written with more bytes than it needs
+                        return None
                 else:
                     length, after = read_varint(buf, pos)
+                    if length < _SMALLEST_BODY_BYTES:
+                        return None
                     pos = after + length
                     last_size = 0
                     continue
@@ -136,6 +145,7 @@ def count_matches(view: BatchView) -> bool:
                 if _is_run(buf, pos, size, taken, byte, high):
                     pos += taken * size
                     left -= taken
+                    last = pos - size
                     run = min(2 * run, _LONGEST_RUN)
                 elif run > _SHORTEST_RUN:
                     run //= 2
@@ -143,15 +153,15 @@ def count_matches(view: BatchView) -> bool:
                     try_at = left - _WALK_ON
             last_size = size
     except (IndexError, InvalidRecord):
-        return False
-    return pos == end
+        return None
+    return last if pos == end else None
 
 
-def _is_run(buf: memoryview, pos: int, size: int, run: int, byte: int, high: int) -> bool:
+def _is_run(buf: bytes | memoryview, pos: int, size: int, run: int, byte: int, high: int) -> bool:
     end = pos + run * size
-    if buf[pos:end:size].tobytes().count(byte) != run:
+    if bytes(buf[pos:end:size]).count(byte) != run:
         return False
-    return byte < 0x80 or buf[pos + 1 : end : size].tobytes().count(high) == run
+    return byte < 0x80 or bytes(buf[pos + 1 : end : size]).count(high) == run
 
 
 def count_is_possible(view: BatchView) -> bool:
