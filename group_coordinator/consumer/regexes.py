@@ -17,6 +17,17 @@ from ottla.wire.errors import ErrorCode, KafkaError
 
 REFRESH_MIN_INTERVAL_MS: Final = 10_000  # topics made in a burst cause one new assignment, not one each
 _KEPT: Final = 256
+_KAFKAS_WORDS: Final[Mapping[str, str]] = {
+    "bad repetition operator": "invalid nested repetition operator",
+    "invalid named capture group": "invalid named capture",
+    "invalid perl operator": "invalid or unsupported Perl syntax",
+    "invalid repetition size": "invalid repeat count",
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+    "trailing \\": "trailing backslash at end of expression",
+}
+"""What RE2's library says, as the Java one says it."""
 
 
 @lru_cache(maxsize=_KEPT)
@@ -28,7 +39,8 @@ def compile_regex(expression: str) -> Any:
     try:
         return re2.compile(expression.encode(), options)
     except re2.error as error:
-        reason = error.args[0].decode(errors="replace") if error.args else "not valid"
+        said = error.args[0].decode(errors="replace").split(":")[0] if error.args else ""
+        reason = _KAFKAS_WORDS.get(said, said)
         raise KafkaError(
             ErrorCode.INVALID_REGULAR_EXPRESSION,
             f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.",

@@ -1,25 +1,37 @@
-// Runs Kafka's own server-side assignors: one case a line on stdin as JSON, one assignment a line on stdout.
+// What Kafka's own group coordinator makes of a case: one case a line on stdin as JSON, one answer a line on stdout.
+//
+// Assignors:
 //
 //   {"assignor": "uniform", "homogeneous": true, "counts": {topic id: partitions},
 //    "members": [{"id", "instance", "topics": [topic id], "assigned": {topic id: [partition]}}]}
 //   -> {member id: {topic id: [partition]}}
 //
 // Members are handed over in the order of the case, so that what depends on it is the same on both sides.
+//
+// The hash of topics:     {"topics": [{"name", "id", "racks": [[rack] for each partition]}]} -> hash as a string
+// Regular expressions:    {"regex": expression, "names": [name]} -> {"error": description or null, "matches": [name]}
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.google.re2j.Pattern;
+import com.google.re2j.PatternSyntaxException;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataDelta;
+import org.apache.kafka.coordinator.common.runtime.CoordinatorMetadataImage;
+import org.apache.kafka.coordinator.group.Utils;
 import org.apache.kafka.coordinator.group.api.assignor.ConsumerGroupPartitionAssignor;
 import org.apache.kafka.coordinator.group.api.assignor.SubscribedTopicDescriber;
 import org.apache.kafka.coordinator.group.api.assignor.SubscriptionType;
@@ -29,13 +41,104 @@ import org.apache.kafka.coordinator.group.modern.Assignment;
 import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
-public class AssignorBridge {
+public class GroupBridge {
     public static void main(String[] args) throws Exception {
         ObjectMapper json = new ObjectMapper();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            System.out.println(json.writeValueAsString(assign(json.readTree(line))));
+            JsonNode given = json.readTree(line);
+            Object answer = given.has("topics") ? hash(given) : given.has("regex") ? match(given) : assign(given);
+            System.out.println(json.writeValueAsString(answer));
         }
+    }
+
+    private static String hash(JsonNode given) {
+        Map<String, Long> hashes = new HashMap<>();
+        for (JsonNode topic : given.get("topics")) {
+            String name = topic.get("name").asText();
+            hashes.put(name, Utils.computeTopicHash(name, imageOf(topic)));
+        }
+        return Long.toString(Utils.computeGroupHash(hashes));
+    }
+
+    private static Map<String, Object> match(JsonNode given) {
+        Map<String, Object> answer = new HashMap<>();
+        List<String> matches = new ArrayList<>();
+        answer.put("error", null);
+        answer.put("matches", matches);
+        try {
+            Pattern pattern = Pattern.compile(given.get("regex").asText());
+            given.get("names").forEach(name -> {
+                if (pattern.matcher(name.asText()).matches()) {
+                    matches.add(name.asText());
+                }
+            });
+        } catch (PatternSyntaxException e) {
+            answer.put("error", e.getDescription());
+        }
+        return answer;
+    }
+
+    private static CoordinatorMetadataImage imageOf(JsonNode topic) {
+        CoordinatorMetadataImage.TopicMetadata metadata = new CoordinatorMetadataImage.TopicMetadata() {
+            @Override
+            public String name() {
+                return topic.get("name").asText();
+            }
+
+            @Override
+            public Uuid id() {
+                return Uuid.fromString(topic.get("id").asText());
+            }
+
+            @Override
+            public int partitionCount() {
+                return topic.get("racks").size();
+            }
+
+            @Override
+            public List<String> partitionRacks(int partition) {
+                List<String> racks = new ArrayList<>();
+                topic.get("racks").get(partition).forEach(rack -> racks.add(rack.asText()));
+                return racks;
+            }
+        };
+        return new CoordinatorMetadataImage() {
+            @Override
+            public Set<Uuid> topicIds() {
+                return Set.of(metadata.id());
+            }
+
+            @Override
+            public Set<String> topicNames() {
+                return Set.of(metadata.name());
+            }
+
+            @Override
+            public Optional<TopicMetadata> topicMetadata(String name) {
+                return Optional.of(metadata);
+            }
+
+            @Override
+            public Optional<TopicMetadata> topicMetadata(Uuid id) {
+                return Optional.of(metadata);
+            }
+
+            @Override
+            public CoordinatorMetadataDelta emptyDelta() {
+                throw new UnsupportedOperationException();
+            }
+
+            @Override
+            public long version() {
+                return 0;
+            }
+
+            @Override
+            public boolean isEmpty() {
+                return false;
+            }
+        };
     }
 
     private static Map<String, Map<String, Set<Integer>>> assign(JsonNode given) {
