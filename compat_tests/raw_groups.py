@@ -89,6 +89,8 @@ class RawMember:
     def sync_request(
         self, assignments: dict[str, bytes] | None = None, version: int = 5, **more: Any
     ) -> SyncGroupRequest:
+        if version >= 5:
+            more = {"protocol_type": self.protocol_type, "protocol_name": next(iter(self.protocols)), **more}
         return SyncGroupRequest(
             group_id=self.group_id,
             generation_id=self.generation_id,

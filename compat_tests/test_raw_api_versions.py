@@ -14,7 +14,7 @@ from ottla.wire.messages.metadata import MetadataRequest
 from ottla.wire.schema import decode
 
 VERSIONS = range(ApiVersionsRequest.MIN_VERSION, ApiVersionsRequest.MAX_VERSION + 1)
-SERVED = {1, 2, 3, 10, 18, 19, 20, 21, 22, 23, 32, 33, 35, 37, 43, 44, 60, 61, 74, 75}
+SERVED = {1, 2, 3, 10, 18, 19, 20, 21, 22, 23, 32, 33, 35, 37, 43, 44, 60, 61, 68, 69, 74, 75}
 NAMED = {"client_software_name": "raw-client", "client_software_version": "1.0"}
 
 

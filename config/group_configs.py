@@ -40,7 +40,10 @@ class AutoOffsetReset:
 def _as_broker(kind: str, rest: str, minimum: int) -> ConfigDefinition:
     """A group config that has the type, default and meaning of the broker's."""
     broker = BROKER_CONFIGS[f"group.{kind}.{rest}"]
-    return ConfigDefinition(f"{kind}.{rest}", broker.type, broker.default, broker.doc, at_least(minimum))
+    name, served = f"{kind}.{rest}", kind == "consumer"
+    return ConfigDefinition(
+        name, broker.type, broker.default, broker.doc, at_least(minimum), in_effect=served
+    )
 
 
 GROUP_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(

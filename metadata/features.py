@@ -2,7 +2,10 @@
 
 `SUPPORTED_FEATURES` is the one table behind ApiVersions' supported features, the features of a broker's
 registration and the levels written when a data directory is made. Only what Ottla really serves is in it:
-`transaction.version`, `group.version` and their like join it together with their coordinators.
+`transaction.version` and its like join it together with their coordinators.
+
+A directory that was made before Ottla served a feature has no level of it. The next start gives it the default
+level, if its metadata.version is one with which Kafka does so for new directories.
 """
 
 from collections.abc import Mapping
@@ -11,6 +14,7 @@ from dataclasses import dataclass
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
+GROUP_VERSION = "group.version"
 
 MINIMUM_METADATA_VERSION = 7  # 3.3-IV3, the oldest that Kafka 4.x replays
 LATEST_METADATA_VERSION = 30  # 4.3-IV0, the latest production level of Kafka 4.3
@@ -55,6 +59,8 @@ class SupportedFeature:
     min_version: int
     max_version: int
     default_version: int
+    since_metadata_version: int = MINIMUM_METADATA_VERSION
+    """From here on Kafka gives new directories the default level."""
 
 
 SUPPORTED_FEATURES: Mapping[str, SupportedFeature] = {
@@ -63,7 +69,20 @@ SUPPORTED_FEATURES: Mapping[str, SupportedFeature] = {
     ),
     KRAFT_VERSION: SupportedFeature(0, 1, 0),
     ELIGIBLE_LEADER_REPLICAS_VERSION: SupportedFeature(0, 1, 0),
+    GROUP_VERSION: SupportedFeature(0, 1, 1, since_metadata_version=22),  # consumer groups (KIP-848)
 }
+
+
+def missing_features(levels: Mapping[str, int], metadata_version: int) -> dict[str, int]:
+    """Levels that a directory lacks because it was made before its features were served."""
+    return {
+        name: feature.default_version
+        for name, feature in SUPPORTED_FEATURES.items()
+        if name not in levels
+        and feature.default_version > 0
+        and name != METADATA_VERSION
+        and metadata_version >= feature.since_metadata_version
+    }
 
 
 def finalized_features(levels: Mapping[str, int], kraft_version: int = 0) -> dict[str, int]:

@@ -99,7 +99,7 @@ class ClassicGroup:
     written: GroupMetadataValue | None = None
     """The record this group itself wrote last, which therefore tells it no news when it is applied."""
 
-    TYPE: ClassVar[str] = "Classic"
+    TYPE: ClassVar[str] = "classic"
 
     # State -------------------------------------------------------------------------------------------------
 

@@ -61,7 +61,8 @@ def join(
         and not request.member_id
         and event.api_version >= _MEMBER_ID_REQUIRED_SINCE
     ):
-        return JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+        error = ErrorCode.MEMBER_ID_REQUIRED
+        return JoinGroupResponse(error_code=error, member_id=member_id, protocol_name=None)
 
     before = group.static_member(request.group_instance_id)
     member = _find_member(group, request, member_id, before, changes)

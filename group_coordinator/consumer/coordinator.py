@@ -133,7 +133,9 @@ _CLASSIC_ANSWERS: Final[
 
 def _classic_refusal(request: Any, code: ErrorCode) -> Message:
     if isinstance(request, JoinGroupRequest):
-        return JoinGroupResponse(error_code=code, member_id=request.member_id)
+        keeps_id = code is ErrorCode.INVALID_SESSION_TIMEOUT
+        member_id = request.member_id if keeps_id else ""
+        return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
     if isinstance(request, SyncGroupRequest):
         return SyncGroupResponse(error_code=code)
     if isinstance(request, HeartbeatRequest):

@@ -38,7 +38,7 @@ REFRESH_NOW: Final = RefreshDeadline(0, 0)
 class ConsumerGroup:
     """The groups of KIP-848. Members, target and epochs are read freely and written by `replay`."""
 
-    TYPE: ClassVar[str] = "Consumer"
+    TYPE: ClassVar[str] = "consumer"
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id

@@ -1,7 +1,8 @@
 """This broker comes and goes: its registration, its partitions' leadership, its orderly departure.
 
 A start registers a new incarnation, fenced, with the record's offset as broker epoch, then unfences it and
-lets it lead its partitions, each under a new leader epoch. A stop gives the leadership up and fences the
+lets it lead its partitions, each under a new leader epoch; features that Ottla did not serve when the directory was
+made get their levels. A stop gives the leadership up and fences the
 broker. With eligible leader replicas switched on (KIP-966, in directories that a Kafka made) the broker
 leaves the in-sync set when it stops and is remembered as eligible. Partitions whose log cannot be served, or
 whose log directory has failed, have no leader until the broker is started with them again.
@@ -18,6 +19,7 @@ from ottla.metadata.records import (
     BrokerEndpoint,
     BrokerFeature,
     BrokerRegistrationChangeRecord,
+    FeatureLevelRecord,
     MetadataRecord,
     PartitionChangeRecord,
     RegisterBrokerRecord,
@@ -79,6 +81,10 @@ def plan_broker_registration(
             cordoned_log_dirs=[] if knows_cordoned else None,
         ),
         BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=next_offset, fenced=UNFENCE),
+        *(
+            FeatureLevelRecord(name=name, feature_level=level)
+            for name, level in features.missing_features(image.features, image.metadata_version).items()
+        ),
     ]
     only_directory = log_dirs[0] if len(log_dirs) == 1 else None
     for topic in image.topics_by_name.values():

@@ -41,6 +41,11 @@ THROUGH_CODE = {
         for prefix in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
         for rest in ("segment.bytes", "num.partitions", "replication.factor")
     },
+    **{
+        f"group.consumer.{bound}{rest}": "group_values("
+        for bound in ("", "min.", "max.")
+        for rest in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
+    },
 }
 
 

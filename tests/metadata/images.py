@@ -37,6 +37,8 @@ def image_of(records: Iterable[MetadataRecord] = (), *, level: int = 30, elr: in
     """An image with these records and no broker."""
     image = MetadataImage()
     image.apply(FeatureLevelRecord(name="metadata.version", feature_level=level))
+    if level >= 22:
+        image.apply(FeatureLevelRecord(name="group.version", feature_level=1))
     if elr:
         image.apply(FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=elr))
     for record in records:

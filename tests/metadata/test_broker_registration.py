@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import pytest
+
 from ottla.config.listeners import Endpoint
 from ottla.metadata.controller import broker_endpoints, plan_broker_departure, plan_broker_registration
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import (
     BrokerEndpoint,
     BrokerRegistrationChangeRecord,
+    FeatureLevelRecord,
     PartitionChangeRecord,
     RegisterBrokerRecord,
 )
@@ -68,6 +71,18 @@ def test_registration_is_fenced_then_unfenced() -> None:
     assert plan.results == 20
     image.apply_all(plan.records, 21)
     assert not image.brokers[1].fenced
+
+
+@pytest.mark.parametrize(("level", "expected"), [(30, 1), (22, 1), (21, 0)])
+def test_a_directory_that_was_made_before_gets_its_features(level: int, expected: int) -> None:
+    """Once, behind the registration, and only with a metadata.version for which Kafka would do so."""
+    image = MetadataImage()
+    image.apply(FeatureLevelRecord(name="metadata.version", feature_level=level))
+    plan = registration(image, next_offset=20)
+    assert isinstance(plan.records[0], RegisterBrokerRecord)
+    image.apply_all(plan.records, 21)
+    assert image.features.get("group.version", 0) == expected
+    assert len(registration(image, next_offset=30).records) == 2
 
 
 def test_every_start_is_a_new_leader_epoch() -> None:

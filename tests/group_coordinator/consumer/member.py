@@ -29,13 +29,13 @@ class Member:
     def join(self, **changed: Any) -> Any:
         """A full heartbeat with epoch 0."""
         self.epoch, self.owned = 0, {}
-        return self.beat(
-            rebalance_timeout_ms=self.rebalance_timeout_ms,
-            subscribed_topic_names=self.topics if self.regex is None or self.topics else None,
-            subscribed_topic_regex=self.regex,
-            server_assignor=self.assignor,
-            **changed,
-        )
+        full = {
+            "rebalance_timeout_ms": self.rebalance_timeout_ms,
+            "subscribed_topic_names": self.topics if self.regex is None or self.topics else None,
+            "subscribed_topic_regex": self.regex,
+            "server_assignor": self.assignor,
+        }
+        return self.beat(**{**full, **changed})
 
     def beat(self, *, takes: bool = True, **changed: Any) -> Any:
         """A heartbeat with what the member owns; it takes in the answer unless that is lost on the way."""

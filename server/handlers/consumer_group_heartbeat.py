@@ -1,0 +1,42 @@
+"""ConsumerGroupHeartbeat (68), versions 0-1: join a consumer group, stay in it, leave it (KIP-848).
+
+1 has regular expressions, and its members bring their own ids.
+"""
+
+from __future__ import annotations
+
+from ottla.server.context import RequestContext
+from ottla.server.groups.protocols import check_consumer_protocol
+from ottla.server.registry import serves
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
+
+
+@serves(ConsumerGroupHeartbeatRequest)
+async def handle_consumer_group_heartbeat(
+    context: RequestContext, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupHeartbeatResponse:
+    """One step of the member towards its assignment."""
+    try:
+        check_consumer_protocol(context.broker)
+        if not request.group_id.strip():
+            raise KafkaError(ErrorCode.INVALID_REQUEST, _blank(request, context.api_version))
+        response: ConsumerGroupHeartbeatResponse = await context.broker.groups.ask(
+            context, request.group_id, request
+        )
+    except KafkaError as error:
+        return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+    return response
+
+
+def _blank(request: ConsumerGroupHeartbeatRequest, version: int) -> str:
+    """What Kafka complains of first when there is no group to ask."""
+    needs_id = version >= 1 or request.member_epoch > 0 or request.member_epoch == -1
+    return (
+        "MemberId can't be empty."
+        if needs_id and not request.member_id.strip()
+        else "GroupId can't be empty."
+    )
