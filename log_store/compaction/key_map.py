@@ -56,10 +56,10 @@ class KeyMap:
             return ()
         if scan.keyless:
             return self._survivors_among_keyless(scan, base_offset)
-        find = self.entries.get
+        last_batches = list(map(self.entries.get, keys, repeat(NOT_FOUND)))
         kept: Sequence[int] = range(len(keys))
-        if max(map(find, keys, repeat(NOT_FOUND))) > base_offset:
-            kept = [index for index, key in enumerate(keys) if find(key, NOT_FOUND) <= base_offset]
+        if max(last_batches) > base_offset:
+            kept = [index for index, last_batch in enumerate(last_batches) if last_batch <= base_offset]
         if kept and len(set(keys)) != len(keys):
             last = dict(zip(keys, range(len(keys)), strict=True))
             kept = [index for index in kept if last[keys[index]] == index]
