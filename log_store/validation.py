@@ -7,7 +7,7 @@ topic and timestamps within message.timestamp.before/after.max.ms; and the great
 theirs.
 
 Small batches are read record by record, as Kafka reads all; of larger ones the lengths are followed and the first and
-the last record are read, unless the topic asks for something of every record (ADR 5). `is_costly` says which batches
+the last record are read, unless the topic asks for something of every record (ADR 6). `is_costly` says which batches
 to give to a worker thread; `prepare_client_batch` touches no state and can run there.
 """
 
