@@ -27,7 +27,7 @@ class OttlaProcess(BrokerProcess):
         """Start it and wait for its ready line."""
         command = [sys.executable, "-m", "ottla", "serve", "--data", str(self.data_dir)]
         command += ["--listen", f"127.0.0.1:{self.port}"]
-        for name, value in self.properties.items():
+        for name, value in {"group.initial.rebalance.delay.ms": "0", **self.properties}.items():
             command += ["--set", f"{name}={value}"]
         process = self._spawn(command, ("PYTHONPATH", str(CHECKOUT)), ("PYTHONUNBUFFERED", "1"))
         assert process.stdout is not None

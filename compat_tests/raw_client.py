@@ -50,10 +50,14 @@ class RawClient:
     def send(self, request: Any, version: int, client_id: str | None = CLIENT_ID) -> Any:
         """Send a request message in a version and return the response message."""
         self.send_without_answer(request, version, client_id)
+        return self.receive(type(request), version)
+
+    def receive(self, request_type: type[Any], version: int) -> Any:
+        """The answer to the last request, which was of this type."""
         frame = memoryview(self.receive_frame())
-        correlation_id, position = decode_response_header(request.API_KEY, version, frame)
+        correlation_id, position = decode_response_header(request_type.API_KEY, version, frame)
         assert correlation_id == self._correlation_id, "an answer to another request"
-        return decode(response_type(type(request)), version, frame[position:])
+        return decode(response_type(request_type), version, frame[position:])
 
     def send_without_answer(self, request: Any, version: int, client_id: str | None = CLIENT_ID) -> None:
         """Send a request and leave its answer, if it has one, on the connection."""

@@ -53,6 +53,7 @@ class RawMember:
     """A member with its own connection."""
 
     def __init__(self, bootstrap: str, group_id: str, **settings: Any) -> None:
+        self.bootstrap = bootstrap
         self.raw = RawClient.to(bootstrap)
         self.group_id = group_id
         self.member_id = ""

@@ -2,7 +2,7 @@
 
 - 0 has no rebalance timeout; the session timeout is taken for it.
 - 4 asks new members to come back with the id they are given.
-- Below 7 an error cannot leave the protocol's name out.
+- An error has no name of a protocol: null from 7 on, empty before.
 """
 
 from __future__ import annotations
@@ -22,6 +22,6 @@ async def handle_join_group(context: RequestContext, request: JoinGroupRequest) 
         response: JoinGroupResponse = await context.broker.groups.ask(context, request.group_id, request)
     except KafkaError as error:
         response = JoinGroupResponse(error_code=error.code, member_id=request.member_id)
-    if context.api_version < _NULLABLE_NAME_SINCE and response.protocol_name is None:
-        response.protocol_name = ""
+    if not response.protocol_name:
+        response.protocol_name = None if context.api_version >= _NULLABLE_NAME_SINCE else ""
     return response
