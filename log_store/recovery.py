@@ -164,6 +164,14 @@ def _recover(log: Log, first: int, recovery_point: int, now_ms: int) -> None:
             return
         if slot + 1 < len(segments):
             segment.become_inactive()
+            _tell_gap(log, scan.next_offset, segments[slot + 1].base_offset)
+
+
+def _tell_gap(log: Log, end_offset: int, following: int) -> None:
+    """Whole batches can be missing at the end of a segment that was not flushed when the machine went down. What
+    follows is served, as in Kafka: compaction leaves such gaps too, and nothing tells the two apart for sure."""
+    if end_offset < following and "compact" not in log.config.cleanup_policy:
+        logger.warning("records are missing partition=%s from=%d to=%d", log.name, end_offset, following - 1)
 
 
 def _cut(log: Log, slot: int, scan: Scan, recovery_point: int) -> None:

@@ -23,6 +23,7 @@ from ottla.wire.records.header import (
     HEADER,
     HEADER_SIZE,
     LOG_OVERHEAD,
+    MAGIC_POSITION,
     BatchView,
     CorruptBatch,
     batch_size_at,
@@ -61,8 +62,8 @@ def scan_segment(log: Log, segment: Segment) -> Scan:
     try:
         scanner.run()
     except KafkaError as error:
-        if error.code != ErrorCode.CORRUPT_MESSAGE:  # a format we do not read must not be cut away
-            raise
+        if error.code != ErrorCode.CORRUPT_MESSAGE and not _is_magic_unwritten(segment, scanner.position):
+            raise  # a format we do not read must not be cut away
         problem = error
     scanner.write_indexes()
     if problem is None:
@@ -233,7 +234,11 @@ def _is_batch_at(segment: Segment, position: int, least_offset: int) -> bool:
     if len(header) < HEADER_SIZE:
         return False
     base_offset, length = _unpack_offset_and_length(header)
-    if header[16] != 2 or length < _SMALLEST_LENGTH or length + LOG_OVERHEAD > segment.size - position:
+    if (
+        header[MAGIC_POSITION] != 2
+        or length < _SMALLEST_LENGTH
+        or length + LOG_OVERHEAD > segment.size - position
+    ):
         return False
     if not least_offset <= base_offset <= segment.base_offset + _REACH:
         return False
@@ -252,6 +257,13 @@ def _valid_batch_after(segment: Segment, position: int, least_offset: int) -> in
             magic_at = chunk.find(b"\x02", magic_at + 1)
         start += max(1, len(chunk) - 16)
     return None
+
+
+def _is_magic_unwritten(segment: Segment, position: int) -> bool:
+    """Whether the magic of the batch at `position` is 0 only because its page was never written."""
+    magic_at = position + MAGIC_POSITION
+    start = max(position, magic_at - magic_at % _PAGE_BYTES)
+    return not segment.file.read(start, _PAGE_BYTES - start % _PAGE_BYTES).strip(b"\0")
 
 
 def _has_unwritten_page(segment: Segment, scan: Scan, end: int) -> bool:

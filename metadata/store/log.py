@@ -10,10 +10,11 @@ import logging
 import os
 import re
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 from ottla.log_store.checkpoints import CorruptCheckpoint
-from ottla.log_store.files import DELETED_SUFFIX, LOG_SUFFIX, OS_FILE_SYSTEM
+from ottla.log_store.files import DELETED_SUFFIX, LOG_SUFFIX, OS_FILE_SYSTEM, FileSystem, fsync_path
 from ottla.log_store.leader_epochs import FILE_NAME as EPOCHS_FILE_NAME
 from ottla.log_store.leader_epochs import LeaderEpochs
 from ottla.log_store.partition_metadata import FILE_NAME as PARTITION_METADATA_FILE_NAME
@@ -39,22 +40,24 @@ _SEGMENT_NAME = re.compile(r"(\d{20})\.log\Z")
 class MetadataLog:
     """The segments of the metadata log, oldest first; the last one takes the appends."""
 
-    def __init__(self, directory: Path, *, segment_bytes: int, now_ms: int) -> None:
+    def __init__(
+        self, directory: Path, *, segment_bytes: int, now_ms: int, fs: FileSystem = OS_FILE_SYSTEM
+    ) -> None:
         self.directory = directory
+        self._fs = fs
+        self._names_changed = False  # segments came since the directory was synced
         self.segment_bytes = segment_bytes
         self.segments: list[Segment] = []
         if directory.is_dir():
             for base_offset in _segment_offsets(directory):
                 self.segments.append(
-                    Segment.open(
-                        OS_FILE_SYSTEM, str(directory), base_offset, index_bytes=INDEX_BYTES, now_ms=now_ms
-                    )
+                    Segment.open(fs, str(directory), base_offset, index_bytes=INDEX_BYTES, now_ms=now_ms)
                 )
         self.end_offset = self.start_offset
         self.last_epoch = 0
         self.last_timestamp_ms = -1
         self._valid_bytes = 0
-        self._epochs = LeaderEpochs(OS_FILE_SYSTEM, str(directory / EPOCHS_FILE_NAME))
+        self._epochs = LeaderEpochs(fs, str(directory / EPOCHS_FILE_NAME))
 
     @property
     def start_offset(self) -> int:
@@ -70,7 +73,7 @@ class MetadataLog:
                 f"{self.directory} begins at offset {self.start_offset},"
                 " but no snapshot covers what was before."
             )
-        for segment, following in zip(self.segments, [*self.segments[1:], None], strict=True):
+        for segment, following in zip_longest(self.segments, self.segments[1:]):
             if following is not None and following.base_offset <= from_offset:
                 continue
             yield from self._replay_segment(segment, from_offset, is_last=following is None)
@@ -115,18 +118,21 @@ class MetadataLog:
 
         A log that ends before `snapshot_end_offset` is replaced by an empty one that begins there.
         """
-        self.directory.mkdir(parents=True, exist_ok=True)
-        _remove([entry.path for entry in os.scandir(self.directory) if entry.name.endswith(_LEFTOVERS)])
+        if not self.directory.is_dir():
+            self.directory.parent.mkdir(parents=True, exist_ok=True)
+            self._fs.mkdir(str(self.directory))
+            fsync_path(self._fs, str(self.directory.parent))
+        self._remove([entry.path for entry in os.scandir(self.directory) if entry.name.endswith(_LEFTOVERS)])
         if not (self.directory / PARTITION_METADATA_FILE_NAME).exists():
             path = str(self.directory / PARTITION_METADATA_FILE_NAME)
-            write_partition_metadata(OS_FILE_SYSTEM, path, METADATA_TOPIC_ID, sync=True)
+            write_partition_metadata(self._fs, path, METADATA_TOPIC_ID, sync=True)
         try:
             self._epochs.load()
         except CorruptCheckpoint as error:
             raise MetadataError(f"The leader epochs of the metadata log cannot be read: {error}.") from error
         if self.end_offset < snapshot_end_offset:
             for segment in self.segments:
-                _remove(segment.mark_deleted())
+                self._remove(segment.mark_deleted())
             self.segments = []
             self._epochs.clear()
             self.end_offset = snapshot_end_offset
@@ -172,12 +178,14 @@ class MetadataLog:
     def flush(self) -> None:
         """Make everything appended so far durable."""
         self.segments[-1].file.fsync()
-        self._epochs.flush()
+        names_changed, self._names_changed = self._names_changed, False
+        if self._epochs.flush() or names_changed:
+            fsync_path(self._fs, str(self.directory))
 
     def delete_before(self, offset: int) -> None:
         """Remove the segments whose records all lie below `offset`, which a snapshot covers."""
         while len(self.segments) > 1 and self.segments[1].base_offset <= offset:
-            _remove(self.segments.pop(0).mark_deleted())
+            self._remove(self.segments.pop(0).mark_deleted())
 
     def close(self) -> None:
         """Trim the files and let go of them."""
@@ -193,17 +201,17 @@ class MetadataLog:
 
     def _add_segment(self, base_offset: int, now_ms: int) -> Segment:
         segment = Segment.create(
-            OS_FILE_SYSTEM, str(self.directory), base_offset, index_bytes=INDEX_BYTES, now_ms=now_ms
+            self._fs, str(self.directory), base_offset, index_bytes=INDEX_BYTES, now_ms=now_ms
         )
         self.segments.append(segment)
+        self._names_changed = True
         return segment
+
+    def _remove(self, paths: list[str]) -> None:
+        for path in paths:
+            self._fs.unlink(path)
 
 
 def _segment_offsets(directory: Path) -> list[int]:
     matches = (_SEGMENT_NAME.match(name) for name in os.listdir(directory) if name.endswith(LOG_SUFFIX))
     return sorted(int(match[1]) for match in matches if match)
-
-
-def _remove(paths: list[str]) -> None:
-    for path in paths:
-        os.unlink(path)
