@@ -76,7 +76,7 @@ class Log:
         self.deleted_files: list[DeletedFile] = []
         self.is_closed = False
         self.failure: OSError | None = None
-        self.on_failure: Callable[[OSError], None] = _nobody_cares
+        self.on_failure: Callable[[OSError], None] = lambda error: None
         self.flushing = threading.Lock()
         self.names_changed = True  # files came or went since the directory was synced
         self.unflushed_files: list[str] = []
@@ -460,6 +460,8 @@ class Log:
         start = producers.map_end_offset
         if start < self.log_end_offset:
             for segment in self.segments[self.slot_of(start) :]:
+                if segment.base_offset >= self.log_end_offset:  # recovery has yet to read it
+                    break
                 found = segment.find(start)
                 if found is not None:
                     producers.replay(view for _, view in segment.read_batches(found.position))
@@ -493,7 +495,3 @@ class Log:
             f"Log({self.name}, start={self.log_start_offset}, high_watermark={self.high_watermark}, "
             f"end={self.log_end_offset})"
         )
-
-
-def _nobody_cares(error: OSError) -> None:
-    """What a log without a log directory does about a failed disk."""
