@@ -44,7 +44,7 @@ class Sizes:
     rounds: int
 
 
-FULL = Sizes(recovery_gb=5, small_batches_gb=1, clean_partitions=1000, clean_gb=10, rounds=3)
+FULL = Sizes(recovery_gb=5, small_batches_gb=0.5, clean_partitions=1000, clean_gb=10, rounds=3)
 QUICK = Sizes(recovery_gb=1, small_batches_gb=0.2, clean_partitions=200, clean_gb=1, rounds=1)
 
 BROKERS: dict[str, Callable[[Path], BrokerProcess]] = {

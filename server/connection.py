@@ -7,6 +7,7 @@ Apache Kafka, so answers are in order by construction, and request memory is bou
 receive buffer and nothing else. A view into that buffer is valid until its handler has answered.
 """
 
+import errno
 import logging
 import socket
 import struct
@@ -66,7 +67,9 @@ class Connection:
         except CloseConnection as reason:
             log.warning("connection closed peer=%s reason=%s", self.peer, reason)
         except OSError as error:
-            log.debug("connection lost peer=%s error=%s", self.peer, error)
+            # Only a disk answers EIO: a slice of a log could not be read, which the client finds cut off.
+            level = logging.ERROR if error.errno == errno.EIO else logging.DEBUG
+            log.log(level, "connection lost peer=%s error=%s", self.peer, error)
         except Exception:
             log.exception("connection failed peer=%s", self.peer)
         finally:
