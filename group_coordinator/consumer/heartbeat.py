@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from ottla.group_coordinator.consumer import new_records
 from ottla.group_coordinator.consumer.assignors.spec import Partitions
@@ -45,26 +46,7 @@ def heartbeat(
     owned = _owned(request.topic_partitions)
     member = _find_member(group, request, member_id, owned, changes)
 
-    updated = replace(
-        member,
-        instance_id=_or(request.instance_id, member.instance_id),
-        rack_id=_or(request.rack_id, member.rack_id),
-        rebalance_timeout_ms=(
-            member.rebalance_timeout_ms
-            if request.rebalance_timeout_ms == -1
-            else request.rebalance_timeout_ms
-        ),
-        server_assignor=_or(request.server_assignor, member.server_assignor),
-        topic_names=(
-            member.topic_names
-            if request.subscribed_topic_names is None
-            else frozenset(request.subscribed_topic_names)
-        ),
-        topic_regex=_or(request.subscribed_topic_regex, member.topic_regex),
-        client_id=event.client_id,
-        client_host=event.client_host,
-        classic=None,
-    )
+    updated = _with_news(member, event, request)
     subscribed = take_in_subscription(context, group, member, updated, changes)
     target = find_target(context, group, member, updated, subscribed, changes)
     moved = move_on(context, group, updated, target, subscribed, owned, changes)
@@ -79,6 +61,29 @@ def heartbeat(
     if joins or _is_full(request) or moved.assigned != member.assigned:
         response.assignment = _assignment(moved.assigned)
     return response
+
+
+def _with_news(
+    member: ConsumerGroupMember, event: GroupRequest, request: ConsumerGroupHeartbeatRequest
+) -> ConsumerGroupMember:
+    """The member with what the request says about it; most heartbeats say nothing new."""
+    news = {
+        "instance_id": request.instance_id,
+        "rack_id": request.rack_id,
+        "rebalance_timeout_ms": None if request.rebalance_timeout_ms == -1 else request.rebalance_timeout_ms,
+        "server_assignor": request.server_assignor,
+        "topic_regex": request.subscribed_topic_regex,
+        "client_id": event.client_id,
+        "client_host": event.client_host,
+    }
+    changed: dict[str, Any] = {
+        name: value for name, value in news.items() if value is not None and value != getattr(member, name)
+    }
+    if request.subscribed_topic_names is not None:
+        changed["topic_names"] = frozenset(request.subscribed_topic_names)
+    if member.uses_classic_protocol:
+        changed["classic"] = None
+    return replace(member, **changed) if changed else member
 
 
 def leave(
@@ -145,11 +150,6 @@ def replace_static_member(
         ]
     )
     return member
-
-
-def _or(sent: str | None, kept: str | None) -> str | None:
-    """A field that is null when it did not change."""
-    return kept if sent is None else sent
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:

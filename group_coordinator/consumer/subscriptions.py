@@ -35,6 +35,11 @@ class Subscriptions:
         return is_homogeneous(self.regex_counts, self.name_counts, member_count)
 
 
+def current_subscriptions(group: ConsumerGroup) -> Subscriptions:
+    """What the group subscribes to; good until the next record is applied."""
+    return Subscriptions(group.name_counts, group.regex_counts, group.resolved_regexes)
+
+
 def subscriptions_after(
     group: ConsumerGroup,
     removed: Iterable[ConsumerGroupMember],

@@ -17,6 +17,7 @@ from ottla.group_coordinator.consumer.regexes import compile_regex
 from ottla.group_coordinator.consumer.state import ConsumerGroup, RefreshDeadline
 from ottla.group_coordinator.consumer.subscriptions import (
     Subscriptions,
+    current_subscriptions,
     subscriptions_after,
     topic_ids_of,
     topics_of,
@@ -44,6 +45,8 @@ def take_in_subscription(
 ) -> Subscribed:
     """Write the member down if it changed, resolve regular expressions, and begin a new epoch when topics differ."""
     group_id = group.group_id
+    if updated is member and not group.regex_counts and not group.needs_refresh(changes.now_ms):
+        return Subscribed(group.group_epoch, current_subscriptions(group), changed=False)
     if updated != member:
         changes.add([new_records.member_metadata(group_id, updated)])
     names_changed = updated.topic_names != member.topic_names
@@ -82,7 +85,7 @@ def _with_resolved_regexes(
 ) -> Subscriptions:
     replaced = [member] if member.member_id in group.members else _replaced_by(group, updated)
     if replaced and (member.topic_names, member.topic_regex) == (updated.topic_names, updated.topic_regex):
-        subscriptions = Subscriptions(group.name_counts, group.regex_counts, group.resolved_regexes)
+        subscriptions = current_subscriptions(group)
     else:
         subscriptions = subscriptions_after(group, replaced, updated)
     for expression in group.resolved_regexes:
