@@ -31,7 +31,7 @@ from ottla.wire.records.header import (
     NO_TIMESTAMP,
     BatchView,
 )
-from ottla.wire.records.key_scan import ScannedBatch, scan_batch
+from ottla.wire.records.key_scan import ScannedBatch, batch_payload, record_bounds, scan_batch
 from ottla.wire.records.records import read_varint, read_varlong
 
 _CRC_POSITION = 17
@@ -74,24 +74,35 @@ class BatchFilter:
             return view.data if self._must_stay(view) else None
         if view.base_offset > self._key_map.latest_offset:
             return view.data
+        dirty = self._key_map.dirty_batch(view.base_offset)
+        if dirty is not None and not dirty.has_tombstones:
+            return self._filter_values(view, dirty.survivors)
         scan = scan_batch(view)
-        kept = self._key_map.survivors(scan, view.base_offset)
-        sets_horizon = False
-        if scan.tombstones and kept:
-            tombstones = set(scan.tombstones)
-            if not view.has_delete_horizon:
-                sets_horizon = not tombstones.isdisjoint(kept)
-            elif self._now_ms >= view.base_timestamp:
-                kept = [index for index in kept if index not in tombstones]
+        kept = self._key_map.survivors_of_clean(scan) if dirty is None else dirty.survivors
+        if not scan.tombstones:
+            return self._filter_values(view, kept)
+        return self._filter_tombstones(view, scan, kept)
+
+    def _filter_values(self, view: BatchView, kept: Sequence[int]) -> Buffer | None:
         if not kept:
             return self._emptied(view)
-        if sets_horizon:
-            return self._with_horizon(view, scan, kept)
         if len(kept) == view.records_count:
             return view.data
-        bounds, payload = scan.bounds, scan.payload
-        records = b"".join([payload[bounds[index] : bounds[index + 1]] for index in kept])
-        return self._rebuilt(view, scan, kept, records, view.attributes, view.base_timestamp)
+        payload = batch_payload(view)
+        return self._reduced(view, payload, record_bounds(payload, view.records_count), kept)
+
+    def _filter_tombstones(self, view: BatchView, scan: ScannedBatch, kept: Sequence[int]) -> Buffer | None:
+        tombstones = set(scan.tombstones)
+        if view.has_delete_horizon:
+            if self._now_ms >= view.base_timestamp:
+                kept = [index for index in kept if index not in tombstones]
+        elif not tombstones.isdisjoint(kept):
+            return self._with_horizon(view, scan.payload, scan.bounds, kept)
+        if not kept:
+            return self._emptied(view)
+        if len(kept) == view.records_count:
+            return view.data
+        return self._reduced(view, scan.payload, scan.bounds, kept)
 
     def _filter_control(self, view: BatchView) -> Buffer | None:
         marker = self._transactions.see_marker(view)
@@ -101,7 +112,9 @@ class BatchFilter:
         if not view.records_count:
             return view.data if self._must_stay(view) else None
         if not view.has_delete_horizon:
-            return self._with_horizon(view, scan_batch(view), range(view.records_count))
+            payload = batch_payload(view)
+            bounds = record_bounds(payload, view.records_count)
+            return self._with_horizon(view, payload, bounds, range(view.records_count))
         if self._now_ms >= view.base_timestamp:
             return self._emptied(view)
         return view.data
@@ -123,10 +136,14 @@ class BatchFilter:
         attributes = view.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
         return _batch(view, b"", 0, attributes, NO_TIMESTAMP, view.max_timestamp)
 
-    def _with_horizon(self, view: BatchView, scan: ScannedBatch, kept: Sequence[int]) -> bytes:
+    def _reduced(self, view: BatchView, payload: bytes, bounds: list[int], kept: Sequence[int]) -> bytes:
+        records = b"".join([payload[bounds[index] : bounds[index + 1]] for index in kept])
+        self._note_timestamp(view, payload, bounds, kept)
+        return self._compressed(view, records, len(kept), view.attributes, view.base_timestamp)
+
+    def _with_horizon(self, view: BatchView, payload: bytes, bounds: list[int], kept: Sequence[int]) -> bytes:
         horizon_ms = self._new_horizon_ms
         shift = view.base_timestamp - horizon_ms
-        payload, bounds = scan.payload, scan.bounds
         records = bytearray()
         for index in kept:
             _, at = read_varint(payload, bounds[index])
@@ -136,27 +153,24 @@ class BatchFilter:
             body += payload[after : bounds[index + 1]]
             write_varint(records, len(body))
             records += body
-        return self._rebuilt(view, scan, kept, records, view.attributes | DELETE_HORIZON_BIT, horizon_ms)
+        self._note_timestamp(view, payload, bounds, kept)
+        return self._compressed(view, records, len(kept), view.attributes | DELETE_HORIZON_BIT, horizon_ms)
 
-    def _rebuilt(
-        self,
-        view: BatchView,
-        scan: ScannedBatch,
-        kept: Sequence[int],
-        records: Buffer,
-        attributes: int,
-        base_timestamp: int,
-    ) -> bytes:
+    def _note_timestamp(
+        self, view: BatchView, payload: bytes, bounds: list[int], kept: Sequence[int]
+    ) -> None:
         if view.timestamp_type != LOG_APPEND_TIME and len(kept) != view.records_count:
-            self.max_timestamp = _greatest_timestamp(view, scan, kept)
-        codec = view.codec
-        payload = records if codec == Codec.NONE else compress(codec, records)
-        return _batch(view, payload, len(kept), attributes, base_timestamp, self.max_timestamp)
+            self.max_timestamp = _greatest_timestamp(view, payload, bounds, kept)
+
+    def _compressed(
+        self, view: BatchView, records: Buffer, count: int, attributes: int, base_timestamp: int
+    ) -> bytes:
+        payload = records if view.codec == Codec.NONE else compress(view.codec, records)
+        return _batch(view, payload, count, attributes, base_timestamp, self.max_timestamp)
 
 
-def _greatest_timestamp(view: BatchView, scan: ScannedBatch, kept: Sequence[int]) -> int:
+def _greatest_timestamp(view: BatchView, payload: bytes, bounds: list[int], kept: Sequence[int]) -> int:
     """The greatest timestamp of the records that stay. Timestamps tend to ascend, so the search begins at the end."""
-    payload, bounds = scan.payload, scan.bounds
     base = view.base_timestamp
     greatest = NO_TIMESTAMP
     for index in reversed(kept):

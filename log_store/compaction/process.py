@@ -20,8 +20,6 @@ from ottla.log_store.compaction.job import Answer, CleaningFailed, CleaningJob, 
 from ottla.log_store.index_file import CorruptIndex
 from ottla.wire.errors import KafkaError
 
-_NICENESS = 5
-
 
 def command() -> list[str]:
     """What starts it, with the modules that this process has."""
@@ -51,7 +49,6 @@ def main() -> None:
     """Serve the broker that started this process, and die with it at once: whoever takes over the directory cleans it
     too."""
     gc.disable()  # nothing here goes in circles, and the map would be walked again and again
-    os.nice(_NICENESS)  # clients go first
     jobs: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(sys.stdin.buffer, jobs), daemon=True).start()
     serve(iter(jobs.get, b""), sys.stdout.buffer)

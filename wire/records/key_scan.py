@@ -31,6 +31,37 @@ class ScannedBatch(NamedTuple):
     tombstones: list[int]  # indexes of the records without a value
 
 
+def batch_payload(view: BatchView, max_batch_bytes: int = MAX_BATCH_BYTES) -> bytes:
+    """The records of a batch, decompressed."""
+    if view.codec == Codec.NONE:
+        return bytes(view.payload)
+    return decompress(view.codec, view.payload, max_batch_bytes)
+
+
+def record_bounds(payload: bytes, count: int) -> list[int]:
+    """Where each of `count` records begins, and where the last one ends, going by their lengths alone; InvalidRecord
+    if they do not fill the payload."""
+    bounds = []
+    pos = 0
+    try:
+        for _ in range(count):
+            bounds.append(pos)
+            byte = payload[pos]
+            if byte < 0x80:
+                pos += 1 + (byte >> 1)
+            elif (high := payload[pos + 1]) < 0x80:
+                pos += (high << 6) + (byte >> 1) - 62
+            else:
+                length, after = read_varint(payload, pos)
+                pos = after + length
+    except IndexError:
+        pos = -1
+    if pos != len(payload):
+        raise InvalidRecord("the records of a batch do not fill it")
+    bounds.append(pos)
+    return bounds
+
+
 def scan_batch(view: BatchView, max_batch_bytes: int = MAX_BATCH_BYTES) -> ScannedBatch:
     """Look at every record of a batch; InvalidRecord or CorruptBatch where they do not make sense."""
     count = view.records_count
