@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
 )
 
 from benchmarks.measures import Figures, Measure
-from benchmarks.process_figures import OtherWork
+from benchmarks.process_figures import OtherWork, cpu_seconds
 from benchmarks.report import caveat, shown, table
 from compat_tests.broker_process import BrokerProcess
 from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
@@ -34,13 +34,11 @@ from compat_tests.ottla_process import OttlaProcess
 
 PATIENCE_SECONDS = 300
 FLUSH_SECONDS = 3  # for both to get the last rolled segment to the disk, before which neither cleans it
-SEGMENT_BYTES = 16 << 20
 START_MS = 1_700_000_000_000
 BROKER_SETTINGS = {"log.cleaner.backoff.ms": "50"}
 TOPIC_SETTINGS = {
     "cleanup.policy": "compact",
     "min.cleanable.dirty.ratio": "1.0",
-    "segment.bytes": str(SEGMENT_BYTES),
     "message.timestamp.type": "CreateTime",
 }
 BROKERS: dict[str, Callable[[], BrokerProcess]] = {
@@ -57,6 +55,7 @@ class Kind:
     keys: int
     value: Callable[[random.Random], bytes]
     codec: str = "none"
+    segment_bytes: int = 16 << 20
 
 
 def _event(rng: random.Random) -> bytes:
@@ -64,7 +63,7 @@ def _event(rng: random.Random) -> bytes:
     fields = {
         "id": rng.randrange(10**6),
         "state": rng.choice(("new", "paid", "sent")),
-        "note": "n" * rng.randrange(200),
+        "note": rng.randbytes(rng.randrange(100)).hex(),
     }
     return json.dumps(fields).encode()
 
@@ -75,7 +74,7 @@ KINDS = (
     Kind("1 KB values", 50_000, lambda rng: _LARGE[(at := rng.randrange(60_000)) : at + 1024]),
     Kind("100 B values", 200_000, lambda rng: _LARGE[(at := rng.randrange(60_000)) : at + 100]),
     Kind("JSON of 50 to 250 B", 200_000, _event),
-    Kind("JSON of 50 to 250 B, zstd", 200_000, _event, "zstd"),
+    Kind("JSON of 50 to 250 B, zstd", 200_000, _event, "zstd", 4 << 20),
 )
 
 
@@ -92,7 +91,8 @@ def records(kind: Kind, megabytes: int) -> Iterator[tuple[bytes, bytes]]:
 def fill(broker: BrokerProcess, topic: str, kind: Kind, megabytes: int) -> None:
     """Make the topic and produce its records."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-    admin.create_topics([NewTopic(topic, 1, 1, config=TOPIC_SETTINGS)])[topic].result(PATIENCE_SECONDS)
+    settings = {**TOPIC_SETTINGS, "segment.bytes": str(kind.segment_bytes)}
+    admin.create_topics([NewTopic(topic, 1, 1, config=settings)])[topic].result(PATIENCE_SECONDS)
     producer = Producer(
         {
             "bootstrap.servers": broker.bootstrap,
@@ -163,26 +163,31 @@ def final_state(broker: BrokerProcess, topic: str) -> tuple[int, str]:
 def main() -> int:
     """Fill, compact and compare; print the table."""
     quick = os.environ.get("QUICK", "") not in ("", "0")
-    megabytes, rounds = (100, 1) if quick else (300, 3)
+    megabytes, rounds = (60, 1) if quick else (300, 3)
     others = OtherWork()
     results: dict[str, list[Figures]] = {name: [{} for _ in range(rounds)] for name in BROKERS}
     for number in range(rounds):
         states: dict[str, set[str]] = {kind.name: set() for kind in KINDS}
         for name, make in BROKERS.items():
             with make() as broker:
-                fill(broker, "warm-up", KINDS[2], 100)
+                fill(broker, "warm-up", KINDS[2], megabytes)
                 compact(broker, "warm-up")
                 for index, kind in enumerate(KINDS):
                     topic = f"kind-{index}"
                     fill(broker, topic, kind, megabytes)
+                    cpu_before = cpu_seconds(broker.pid, with_children=True)
                     seconds, size = compact(broker, topic)
+                    time.sleep(FLUSH_SECONDS)  # for the process that cleaned to be gone and counted
+                    cpu = cpu_seconds(broker.pid, with_children=True) - cpu_before
                     what = Measure(f"compaction, {kind.name}", "MB/s", True)
                     results[name][number][what] = size / 1e6 / seconds
+                    what_cpu = Measure(f"compaction, {kind.name}: CPU", "s/GB", False)
+                    results[name][number][what_cpu] = cpu / (size / 1e9)
                     count, state = final_state(broker, topic)
                     states[kind.name].add(state)
                     print(
                         f"[{number + 1}/{rounds}] {name:6} {what.title:40} {shown(what, size / 1e6 / seconds):>10}"
-                        f" ({size / 1e6:.0f} MB in {seconds:.2f} s, {count:,} records left)",
+                        f" ({size / 1e6:.0f} MB in {seconds:.2f} s, {cpu:.2f} s of CPU, {count:,} records left)",
                         flush=True,
                     )
         assert all(len(found) == 1 for found in states.values()), "the brokers differ in what is left"
