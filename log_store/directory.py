@@ -40,7 +40,7 @@ from ottla.log_store.checkpoints import (
     write_offsets,
 )
 from ottla.log_store.deletion import DeletedFile
-from ottla.log_store.durability import failed
+from ottla.log_store.durability import OUT_OF_DESCRIPTORS, failed
 from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, fsync_path, unlink_if_there, write_file
 from ottla.log_store.log import Log
 from ottla.log_store.naming import (
@@ -367,6 +367,8 @@ class LogDirectory:
             try:
                 write_offsets(self.fs, os.path.join(self.path, name), offsets)
             except OSError as error:
+                if error.errno in OUT_OF_DESCRIPTORS:
+                    raise
                 self.fail(error)
             else:
                 self._written[name] = offsets

@@ -18,7 +18,7 @@ import errno
 from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ottla.log_store.files import fsync_path, storage_error
 from ottla.log_store.segment import base_offset_of
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from ottla.log_store.log import Log
 
 _NOT_THE_DISK = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+
+OUT_OF_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE)
 
 
 def flush(log: Log) -> None:

@@ -118,7 +118,11 @@ class LeaderEpochs:
         if not self._dirty:
             return False
         self._dirty = False
-        fsync_path(self.fs, self.path)
+        try:
+            fsync_path(self.fs, self.path)
+        except OSError:
+            self._dirty = True
+            raise
         return True
 
     def _put(self, entry: EpochEntry) -> bool:

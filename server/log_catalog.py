@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import trio
 
 from ottla.log_store.directory import LogDirectory, flush_directory
+from ottla.log_store.durability import OUT_OF_DESCRIPTORS
 from ottla.log_store.log import Log
 from ottla.log_store.naming import partition_directory
 from ottla.metadata.controller.broker_registration import PartitionKey
@@ -36,7 +37,7 @@ log = logging.getLogger("ottla.server")
 NewPartition = tuple[TopicImage, int]
 
 # Why a log may not be made although its disk is well: something is in the way, or descriptors are short.
-_NOT_THE_DISK = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.EMFILE, errno.ENFILE)
+_NOT_THE_DISK = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, *OUT_OF_DESCRIPTORS)
 
 
 class StorageFailed(Exception):

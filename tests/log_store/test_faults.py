@@ -190,3 +190,37 @@ def test_want_of_descriptors_is_no_fault_of_the_disk(tmp_path: Path) -> None:
     assert refusal.value.code == ErrorCode.KAFKA_STORAGE_ERROR
     disk.open = really_open
     assert values_from(log, 2) == [(2, b"a" * 100)]
+
+
+def test_want_of_descriptors_passes(tmp_path: Path) -> None:
+    """A process with too many open files has a storage error now, and not for good: the disk is well."""
+    disk = FaultyDisk()
+    log = log_on(disk, tmp_path, internal_segment_bytes=300, index_interval_bytes=0)
+    really_open = os.open
+    for number in range(12):
+        for attempt in range(5):
+            left = [attempt]
+
+            def open_few(path: str, flags: int, mode: int = 0o777, left: list[int] = left) -> int:
+                left[0] -= 1
+                if left[0] < 0:
+                    raise OSError(errno.EMFILE, "Too many open files")
+                return really_open(path, flags, mode)
+
+            disk.open = open_few
+            with contextlib.suppress(KafkaError):
+                append(log, batch(b"%d" % number), epoch=number // 4)
+            with contextlib.suppress(KafkaError):
+                log.flush()
+            if log.log_end_offset > number:
+                break
+        disk.open = really_open
+        if log.log_end_offset == number:
+            append(log, batch(b"%d" % number), epoch=number // 4)
+    assert log.failure is None
+    expected = [(number, b"%d" % number) for number in range(12)]
+    assert values_from(log, 0) == expected
+    log.flush()
+    assert log.recovery_point == 12
+    log.release()
+    assert values_from(reopen(log, clean=False), 0) == expected
