@@ -67,11 +67,22 @@ class LogCleaner:
     async def _work(self, number: int) -> None:
         async with CleanerProcess() as process:
             while number < self._wanted_workers:
-                dirty = await self.choose()
-                if dirty is None or not await self.clean(dirty, process):
+                if not await self._clean_dirtiest(process):
                     await process.end()
                     await trio.sleep(self._backoff_seconds)
         self._workers -= 1
+
+    async def _clean_dirtiest(self, process: CleanerProcess) -> bool:
+        """Clean what needs it most; False if nothing was cleaned. A bug is told, and does not end the broker."""
+        dirty = None
+        try:
+            dirty = await self.choose()
+            return dirty is not None and await self.clean(dirty, process)
+        except Exception:
+            log.exception("cleaning failed")
+            if dirty is not None:
+                self._set_aside(dirty.log, "of a bug")
+            return False
 
     async def choose(self) -> DirtyLog | None:
         """The dirtiest of the logs that are due and that nobody is at."""

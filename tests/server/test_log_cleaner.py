@@ -2,6 +2,7 @@
 
 import os
 import random
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import trio
 
 from ottla.config.broker_config import BrokerConfig
+from ottla.log_store.compaction.process import command
 from ottla.log_store.log import Log
 from ottla.metadata.controller.plan import Plan
 from ottla.metadata.image import TOPIC_RESOURCE
@@ -56,7 +58,8 @@ def fill(broker: Broker, count: int = 20) -> Log:
     for number in range(count):
         key = b"k%d" % (number % KEYS)
         records = build_batch([Record(0, broker.now_ms(), key, b"%d" % number + bytes(300_000))])
-        partition.append(memoryview(bytearray(records)), broker.now_ms())
+        partition.log.append(memoryview(bytearray(records)), leader_epoch=0, now_ms=broker.now_ms())
+    partition.log.advance_high_watermark(partition.log.log_end_offset)
     partition.log.flush()
     return partition.log
 
@@ -202,3 +205,32 @@ async def test_process_that_dies(broker: Broker, caplog: pytest.LogCaptureFixtur
         assert not await broker.cleaner.clean(dirty, process)
     assert "the process that cleans died" in caplog.text
     assert await broker.cleaner.choose() is None
+
+
+async def test_bug_in_the_cleaner(
+    broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is told with its traceback, the log is left alone, and the workers go on."""
+    log = fill(broker)
+
+    def fails(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(broker.cleaner, "_resources", fails)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(broker.cleaner.run)
+        with trio.fail_after(60):
+            while "ZeroDivisionError" not in caplog.text:
+                await trio.sleep(0.01)
+        nursery.cancel_scope.cancel()
+    assert await broker.cleaner.choose() is None
+    assert log.cleaner_checkpoint is None
+
+
+async def test_process_ends_with_the_broker() -> None:
+    """The end of its input ends it at once, so that two never clean one directory."""
+    process = await trio.lowlevel.open_process(command(), stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    await process.stdin.aclose()
+    with trio.fail_after(60):
+        assert await process.wait() == 0
