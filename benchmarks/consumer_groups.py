@@ -1,0 +1,107 @@
+"""`python -m benchmarks.consumer_groups`: groups of the consumer protocol (KIP-848) on Ottla and a real Kafka in turns.
+
+Members are connections of the raw client: how long 50 of them that join at once and send a heartbeat every 100 ms take
+to a stable assignment, and what the heartbeat of a group of one member costs while a thousand of them are there.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from benchmarks.measures import Figures, Measure
+from benchmarks.process_figures import OtherWork, cpu_seconds
+from benchmarks.report import caveat, shown, table
+from compat_tests.broker_process import BrokerProcess
+from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
+from compat_tests.ottla_process import OttlaProcess
+from compat_tests.raw_client import RawClient
+from compat_tests.raw_consumer_groups import RawConsumer, describe
+from compat_tests.raw_groups import wait_for_coordinator
+from compat_tests.raw_topics import create_topic
+from ottla.wire.errors import ErrorCode
+
+MEMBERS, PARTITIONS, GROUPS = 50, 100, 1000
+HEARTBEAT_SECONDS = 0.1
+SETTINGS = {"group.consumer.assignment.interval.ms": "0"}
+BROKERS: dict[str, Callable[[], BrokerProcess]] = {
+    "ottla": lambda: OttlaProcess(properties=SETTINGS),
+    "kafka": lambda: RealKafka(properties=SETTINGS, java_options=KAFKA_DEFAULT_OPTIONS),
+}
+STABLE = Measure("50 members join at once, stable after", "ms", more_is_better=False)
+HEARTBEATS = Measure("heartbeats of 1,000 groups, one connection", "/s", more_is_better=True)
+CPU = Measure("broker CPU per heartbeat", "µs", more_is_better=False)
+
+
+def main() -> int:
+    """Measure everything and print the table."""
+    rounds = 1 if os.environ.get("QUICK", "") not in ("", "0") else 3
+    others = OtherWork()
+    results: dict[str, list[Figures]] = {name: [] for name in BROKERS}
+    for _ in range(rounds):
+        for name, make in BROKERS.items():
+            with make() as broker:
+                figures = _measure(broker)
+            results[name].append(figures)
+            for what, value in figures.items():
+                print(f"{name:6} {what.title:44} {shown(what, value):>14}", flush=True)
+    print(f"\n{table(results)}\n\n{caveat(others.cores())}", end="")
+    return 0
+
+
+def _measure(broker: BrokerProcess) -> Figures:
+    with RawClient.to(broker.bootstrap) as raw:
+        create_topic(raw, "t", PARTITIONS)
+        wait_for_coordinator(raw, "warm")
+        _seconds_to_stable(broker, "warm")
+        figures: Figures = {STABLE: _seconds_to_stable(broker, "g") * 1000}
+        members = [RawConsumer(raw, f"group-{number}", "m", "t") for number in range(GROUPS)]
+        for member in members:
+            while member.join().error_code != ErrorCode.NONE:
+                wait_for_coordinator(raw, member.group_id)
+        for member in members:
+            member.beat(topic_partitions=None)
+        cpu, start = cpu_seconds(broker.pid), time.perf_counter()
+        for _ in range(5):
+            for member in members:
+                member.beat(topic_partitions=None)
+        count = 5 * GROUPS
+        figures[HEARTBEATS] = count / (time.perf_counter() - start)
+        figures[CPU] = (cpu_seconds(broker.pid) - cpu) / count * 1e6
+    return figures
+
+
+def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
+    """Until the group is stable with all members, each of which has a connection and a thread."""
+    done = threading.Event()
+    with ExitStack() as stack:
+        clients = [stack.enter_context(RawClient.to(broker.bootstrap)) for _ in range(MEMBERS)]
+        members = [RawConsumer(raw, group, f"m{number}", "t") for number, raw in enumerate(clients)]
+
+        def live(member: RawConsumer) -> None:
+            while member.join().error_code != ErrorCode.NONE and not done.is_set():
+                pass
+            while not done.wait(HEARTBEAT_SECONDS):
+                member.beat()
+
+        threads = [threading.Thread(target=live, args=(member,)) for member in members]
+        watcher = stack.enter_context(RawClient.to(broker.bootstrap))
+        start = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        while True:
+            described = describe(watcher, group)
+            if described.group_state == "Stable" and len(described.members) == MEMBERS:
+                break
+            done.wait(0.01)  # looking costs the broker time too
+        seconds = time.perf_counter() - start
+        done.set()
+        for thread in threads:
+            thread.join()
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())
