@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from ottla.group_coordinator.consumer.assignors.spec import Partitions
 from ottla.group_coordinator.consumer.member import (
@@ -14,6 +15,8 @@ from ottla.group_coordinator.consumer.member import (
 from ottla.group_coordinator.consumer.state import ConsumerGroup
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+
+MAX_SUBSCRIPTION_CHARACTERS: Final = 1 << 20
 
 
 def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignors: Sequence[str]) -> None:
@@ -37,6 +40,9 @@ def check_request(request: ConsumerGroupHeartbeatRequest, version: int, assignor
             raise _invalid("InstanceId can't be null.")
     elif request.member_epoch < LEAVE_STATIC_EPOCH:
         raise _invalid("MemberEpoch is invalid.")
+    if sum(map(len, request.subscribed_topic_names or ())) > MAX_SUBSCRIPTION_CHARACTERS:
+        # Kafka's answer when a record does not fit into its log; here it is given before any work is done.
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "The subscription is larger than a record may be.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,

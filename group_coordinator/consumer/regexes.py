@@ -8,8 +8,6 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-import re2
-
 from ottla.group_coordinator.consumer.resolved import ResolvedRegex
 from ottla.group_coordinator.consumer.state import ConsumerGroup
 from ottla.group_coordinator.topics import Topics
@@ -33,6 +31,8 @@ _KAFKAS_WORDS: Final[Mapping[str, str]] = {
 @lru_cache(maxsize=_KEPT)
 def compile_regex(expression: str) -> Any:
     """The compiled expression; INVALID_REGULAR_EXPRESSION when RE2 does not take it."""
+    import re2  # a broker without such subscriptions starts without it
+
     options = re2.Options()
     options.log_errors = False
     options.never_capture = True

@@ -45,6 +45,11 @@ INVALID = ErrorCode.INVALID_REQUEST
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             "ServerAssignor nope is not supported. Supported assignors: uniform, range.",
         ),
+        (
+            {"subscribed_topic_names": ["x" * 200] * 6000},
+            ErrorCode.UNKNOWN_SERVER_ERROR,
+            "The subscription is larger than a record may be.",
+        ),
         ({"member_epoch": 5}, ErrorCode.GROUP_ID_NOT_FOUND, "Consumer group g not found."),
         ({"member_epoch": -1}, ErrorCode.GROUP_ID_NOT_FOUND, "Group g not found."),
     ],
