@@ -134,6 +134,9 @@ class GroupCoordinator:
         except KafkaError as error:
             log.error("groups not loaded partition=%s error=%s", partition.log.name, error)
             return
+        except Exception:
+            log.exception("groups not loaded partition=%s", partition.log.name)
+            return
         log.info(
             "groups loaded partition=%s records=%d groups=%d",
             partition.log.name,
