@@ -227,29 +227,29 @@ class Segment:
             end = positions[slot] if slot < len(positions) else self.file.size
             return BatchPosition(position, end - position)
         entry_offset, position = self.offset_index.lookup(offset)
-        if position and not self._is_entry_right(entry_offset, position):
+        chunk = self.file.read(position, _SCAN_BYTES)
+        if position and not self._is_batch_of_entry(chunk, entry_offset, position):
             logger.warning("index entry is damaged and not used path=%s", self.offset_index.path)
-            position = 0
-        return self._scan(offset, position)
+            position, chunk = 0, self.file.read(0, _SCAN_BYTES)
+        return self._scan(offset, position, chunk)
 
-    def _is_entry_right(self, offset: int, position: int) -> bool:
+    def _is_batch_of_entry(self, chunk: bytes, offset: int, position: int) -> bool:
         """Whether an index entry leads to a batch that may be the one it means. Nothing in an index is
         checksummed, and a wrong position would have us serve the middle of a batch as its beginning."""
-        header = self.file.read(position, HEADER_SIZE)
-        if len(header) < HEADER_SIZE:
+        if len(chunk) < HEADER_SIZE:
             return False
-        base_offset, length, delta = _unpack_offsets(header)
+        base_offset, length, delta = _unpack_offsets(chunk)
         return (
-            header[MAGIC_POSITION] == MAGIC_V2
+            chunk[MAGIC_POSITION] == MAGIC_V2
             and self.base_offset <= base_offset <= base_offset + delta <= offset
             and HEADER_SIZE <= length + LOG_OVERHEAD <= self.file.size - position
         )
 
-    def _scan(self, offset: int, position: int) -> BatchPosition | None:
+    def _scan(self, offset: int, position: int, chunk: bytes) -> BatchPosition | None:
+        """Walk the headers from `position`, where `chunk` was read."""
         file = self.file
         end = file.size
-        chunk = b""
-        start = 0
+        start = position
         while position + HEADER_SIZE <= end:
             at = position - start
             if not 0 <= at <= len(chunk) - _OFFSETS.size:
