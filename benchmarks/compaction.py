@@ -2,7 +2,7 @@
 
 Each broker gets the same records of each kind while nothing is dirty enough to be cleaned. Then the topic's
 min.cleanable.dirty.ratio is lowered, and the clock runs until the broker notes in cleaner-offset-checkpoint that it
-came to the active segment. A first topic is compacted without a clock, so that a JIT compiler has done its work. What
+came to the active segment. A topic of each kind is compacted without a clock first, so that a JIT compiler has done its work. What
 consumers end up with is read from both and must be the same. QUICK=1 for a short run.
 """
 
@@ -170,8 +170,9 @@ def main() -> int:
         states: dict[str, set[str]] = {kind.name: set() for kind in KINDS}
         for name, make in BROKERS.items():
             with make() as broker:
-                fill(broker, "warm-up", KINDS[2], megabytes)
-                compact(broker, "warm-up")
+                for index, kind in enumerate(KINDS):
+                    fill(broker, f"warm-up-{index}", kind, 60)
+                    compact(broker, f"warm-up-{index}")
                 for index, kind in enumerate(KINDS):
                     topic = f"kind-{index}"
                     fill(broker, topic, kind, megabytes)

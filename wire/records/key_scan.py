@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from itertools import chain
+from operator import lt
 from typing import Final, NamedTuple
 
 from ottla.wire.records.compression import Codec, decompress
@@ -18,6 +19,7 @@ from ottla.wire.records.records import MAX_BATCH_BYTES, InvalidRecord, read_vari
 _SHORTEST_RUN: Final = 16
 _WALK: Final = 64  # records to go one by one before another run is tried
 _LOW_BYTES: Final = bytes(range(0x80))
+_EVEN_BYTES: Final = bytes(range(0, 0x100, 2))
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
 
 
@@ -74,6 +76,10 @@ def scan_batch(view: BatchView, max_batch_bytes: int = MAX_BATCH_BYTES) -> Scann
     scan = ScannedBatch(payload, [], [], [], [])
     pos = 0
     try:
+        if count < _SHORTEST_RUN:
+            pos = _walk(scan, 0, count)
+        elif _take_columns(scan, count):
+            return scan
         while (done := len(scan.keys)) < count:
             pos = _take_run(scan, pos, count - done)
             if len(scan.keys) - done < _SHORTEST_RUN:
@@ -84,6 +90,54 @@ def scan_batch(view: BatchView, max_batch_bytes: int = MAX_BATCH_BYTES) -> Scann
         raise InvalidRecord("a batch holds more than the records its header counts")
     scan.bounds.append(pos)
     return scan
+
+
+def _take_columns(scan: ScannedBatch, count: int) -> bool:
+    """Take all records, one field after the other of all of them, which is quicker than one record after the other;
+    False, and nothing taken, if one has no key or a long one, or if the batch begins with a run, which is quicker
+    still."""
+    payload, bounds, keys, _, tombstones = scan
+    found = record_bounds(payload, count)
+    if found[1] == found[2] - found[1] == found[_SHORTEST_RUN] - found[_SHORTEST_RUN - 1]:
+        return False
+    starts = found[:-1]
+    at = [  # the timestamps
+        pos + 2
+        if payload[pos] < 0x80
+        else pos + 3
+        if payload[pos + 1] < 0x80
+        else read_varint(payload, pos)[1] + 1
+        for pos in starts
+    ]
+    for _ in range(2):  # the offsets, and then the lengths of the keys
+        at = [
+            pos + 1
+            if payload[pos] < 0x80
+            else pos + 2
+            if payload[pos + 1] < 0x80
+            else _after_varint(payload, pos)
+            for pos in at
+        ]
+    lengths = bytes([payload[pos] for pos in at])
+    if not lengths.isascii() or lengths.translate(None, _EVEN_BYTES):
+        return False
+    ends = [pos + 1 + (length >> 1) for pos, length in zip(at, lengths, strict=True)]
+    if not all(map(lt, ends, found[1:])) or bytes([payload[pos] for pos in starts]).translate(
+        None, _EVEN_BYTES
+    ):
+        raise InvalidRecord("a record of a batch does not fit into its length")
+    keys.extend([payload[pos + 1 : end] for pos, end in zip(at, ends, strict=True)])
+    values = bytes([payload[pos] for pos in ends])
+    if values.translate(None, _EVEN_BYTES):
+        tombstones.extend([index for index, byte in enumerate(values) if byte & 1])
+    bounds.extend(found)
+    return True
+
+
+def _after_varint(payload: bytes, pos: int) -> int:
+    while payload[pos] >= 0x80:
+        pos += 1
+    return pos + 1
 
 
 def _walk(scan: ScannedBatch, pos: int, count: int) -> int:
