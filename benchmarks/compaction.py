@@ -2,8 +2,8 @@
 
 Each broker gets the same records of each kind while nothing is dirty enough to be cleaned. Then the topic's
 min.cleanable.dirty.ratio is lowered, and the clock runs until the broker notes in cleaner-offset-checkpoint that it
-came to the active segment. A topic of each kind is compacted without a clock first, so that a JIT compiler has done its work. What
-consumers end up with is read from both and must be the same. QUICK=1 for a short run.
+came to the active segment. A topic of each kind is compacted without a clock first, so that a JIT compiler has done
+its work. What consumers end up with is read from both and must be the same. QUICK=1 for a short run.
 """
 
 import hashlib
