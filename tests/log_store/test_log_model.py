@@ -26,6 +26,7 @@ class LogMachine(RuleBasedStateMachine):
         self.records: list[tuple[int, bytes, int]] = []
         self.end = 0
         self.start = 0
+        self.producer_id = 7
         self.sequence = 0
         self.epoch = 0
         self.ends_of_batches = [0]
@@ -54,7 +55,11 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 3))
     def append_idempotent(self, count: int) -> None:
-        base = append(self.log, producer_batch(count, sequence=self.sequence), epoch=self.epoch)
+        base = append(
+            self.log,
+            producer_batch(count, sequence=self.sequence, producer_id=self.producer_id),
+            epoch=self.epoch,
+        )
         self._added(base, [b"%d" % (self.sequence + n) for n in range(count)], [NOW_MS] * count)
         self.sent.append((self.sequence, count, base))
         self.sequence += count
@@ -64,7 +69,9 @@ class LogMachine(RuleBasedStateMachine):
     def retry_last(self) -> None:
         sequence, count, base = self.sent[-1]
         result = self.log.append(
-            producer_batch(count, sequence=sequence), leader_epoch=self.epoch, now_ms=NOW_MS
+            producer_batch(count, sequence=sequence, producer_id=self.producer_id),
+            leader_epoch=self.epoch,
+            now_ms=NOW_MS,
         )
         assert (result.duplicate, result.base_offset) == (True, base)
 
@@ -99,12 +106,15 @@ class LogMachine(RuleBasedStateMachine):
         self.ends_of_batches = [end for end in self.ends_of_batches if end <= offset]
         self.sent = [each for each in self.sent if each[2] < offset]
         if not self.sent or self.sent[-1][2] < self.start:
-            # what is left of the producer may be gone with the log's beginning: it begins a new life
-            self.sent = []
-            self.log.producers.producers.pop(7, None)
-            self.sequence = 0
+            # what is left of the producer may be gone with the log's beginning
+            self._new_producer()
         else:
             self.sequence = self.sent[-1][0] + self.sent[-1][1]
+
+    def _new_producer(self) -> None:
+        self.sent = []
+        self.producer_id += 1
+        self.sequence = 0
 
     @rule()
     def restart(self) -> None:
@@ -120,9 +130,7 @@ class LogMachine(RuleBasedStateMachine):
         self.log = reopen(self.log, clean=False)
         self.log.advance_high_watermark(self.end)
         if self.sent and self.sent[-1][2] < self.start:
-            self.sent = []
-            self.log.producers.producers.pop(7, None)
-            self.sequence = 0
+            self._new_producer()
 
     @rule(data=st.data())
     def find_by_time(self, data: st.DataObject) -> None:
