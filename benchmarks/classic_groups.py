@@ -1,0 +1,134 @@
+"""`python -m benchmarks.classic_groups`: classic groups and commits on Ottla and a real Kafka in turns.
+
+Members are connections of the raw client: how long 50 of them that join at once and send a heartbeat every 100 ms take
+to a stable generation, what the heartbeat of a group of one member costs while a thousand of them are there, and
+how many offsets are committed in a second, one after the other.
+"""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from benchmarks.measures import Figures, Measure
+from benchmarks.process_figures import OtherWork, cpu_seconds
+from benchmarks.report import caveat, shown, table
+from compat_tests.broker_process import BrokerProcess
+from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
+from compat_tests.ottla_process import OttlaProcess
+from compat_tests.raw_client import RawClient
+from compat_tests.raw_groups import RawMember, commit_request, wait_for_coordinator
+from compat_tests.raw_topics import create_topic
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.describe_groups import DescribeGroupsRequest
+
+MEMBERS, GROUPS, ROUNDS_OF_HEARTBEATS, COMMITS = 50, 1000, 5, 5000
+HEARTBEAT_SECONDS = 0.1
+BROKERS: dict[str, Callable[[], BrokerProcess]] = {
+    "ottla": OttlaProcess,
+    "kafka": lambda: RealKafka(java_options=KAFKA_DEFAULT_OPTIONS),
+}
+STABLE = Measure("50 members join at once, stable after", "ms", more_is_better=False)
+HEARTBEATS = Measure("heartbeats of 1,000 groups, one connection", "/s", more_is_better=True)
+HEARTBEAT_CPU = Measure("broker CPU per heartbeat", "µs", more_is_better=False)
+COMMITTED = Measure("commits, one connection", "/s", more_is_better=True)
+COMMIT_CPU = Measure("broker CPU per commit", "µs", more_is_better=False)
+
+
+def main() -> int:
+    """Measure everything and print the table."""
+    rounds = 1 if os.environ.get("QUICK", "") not in ("", "0") else 3
+    others = OtherWork()
+    results: dict[str, list[Figures]] = {name: [] for name in BROKERS}
+    for _ in range(rounds):
+        for name, make in BROKERS.items():
+            with make() as broker:
+                figures = _measure(broker)
+            results[name].append(figures)
+            for what, value in figures.items():
+                print(f"{name:6} {what.title:44} {shown(what, value):>14}", flush=True)
+    print(f"\n{table(results)}\n\n{caveat(others.cores())}", end="")
+    return 0
+
+
+def _measure(broker: BrokerProcess) -> Figures:
+    with RawClient.to(broker.bootstrap) as raw:
+        create_topic(raw, "t", 1)
+        wait_for_coordinator(raw, "warm")
+        _seconds_to_stable(broker, "warm")
+        figures: Figures = {STABLE: _seconds_to_stable(broker, "g") * 1000}
+
+        commit = commit_request("simple", "t", 0, 5)
+        wait_for_coordinator(raw, "simple")
+        figures[COMMITTED], figures[COMMIT_CPU] = _rate(broker, lambda: raw.send(commit, 9), COMMITS)
+
+        members = [_lone_member(broker, raw, f"group-{number}") for number in range(GROUPS)]
+
+        def beat() -> None:
+            for member in members:
+                member.heartbeat()
+
+        rate, cpu = _rate(broker, beat, ROUNDS_OF_HEARTBEATS)
+        figures[HEARTBEATS], figures[HEARTBEAT_CPU] = rate * GROUPS, cpu / GROUPS
+    return figures
+
+
+def _rate(broker: BrokerProcess, act: Callable[[], object], count: int) -> tuple[float, float]:
+    """How often in a second, and the broker's CPU for each, after some to warm up."""
+    for _ in range(count // 5):
+        act()
+    cpu, start = cpu_seconds(broker.pid), time.perf_counter()
+    for _ in range(count):
+        act()
+    seconds = time.perf_counter() - start
+    return count / seconds, (cpu_seconds(broker.pid) - cpu) / count * 1e6
+
+
+def _lone_member(broker: BrokerProcess, raw: RawClient, group_id: str) -> RawMember:
+    """All of them share a connection."""
+    member = RawMember(broker.bootstrap, group_id, session_timeout_ms=300_000)
+    member.close()
+    member.raw = raw
+    while member.join().error_code != ErrorCode.NONE:
+        wait_for_coordinator(raw, group_id)
+    member.sync({member.member_id: b""})
+    return member
+
+
+def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
+    """Until the group is stable with all members, each of which has a connection and a thread."""
+    done = threading.Event()
+    members = [RawMember(broker.bootstrap, group) for _ in range(MEMBERS)]
+
+    def live(member: RawMember) -> None:
+        while not done.is_set():
+            joined = member.join()
+            if joined.error_code != ErrorCode.NONE:
+                continue
+            assignments = {each.member_id: b"part" for each in joined.members}
+            error = member.sync(assignments).error_code
+            while error == ErrorCode.NONE and not done.wait(HEARTBEAT_SECONDS):
+                error = member.heartbeat()
+
+    threads = [threading.Thread(target=live, args=(member,)) for member in members]
+    with RawClient.to(broker.bootstrap) as watcher:
+        start = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        while True:
+            (described,) = watcher.send(DescribeGroupsRequest([group]), 5).groups
+            if described.group_state == "Stable" and len(described.members) == MEMBERS:
+                break
+            done.wait(0.01)  # looking costs the broker time too
+        seconds = time.perf_counter() - start
+    done.set()
+    for thread in threads:
+        thread.join()
+    for member in members:
+        member.close()
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())
