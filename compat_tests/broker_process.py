@@ -100,7 +100,7 @@ class BrokerProcess(ABC):
         assert self.process is None, "the broker runs already"
         with self.log_path.open("a") as log:
             self.process = subprocess.Popen(
-                [*_dying_with_its_parent(), *command],
+                [*dying_with_its_parent(), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=self._stdout(log),
                 stderr=log,
@@ -135,8 +135,8 @@ class BrokerProcess(ABC):
         self.close()
 
 
-def _dying_with_its_parent() -> list[str]:
-    """A prefix for a command, so that no broker is left over when a test run is killed; Linux only."""
+def dying_with_its_parent() -> list[str]:
+    """A prefix for a command, so that no process is left over when a test run is killed; Linux only."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", "--"] if setpriv and sys.platform == "linux" else []
 

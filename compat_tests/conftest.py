@@ -1,10 +1,11 @@
 """The brokers under test: one process of each for the whole run, and a topic of its own for every test."""
 
+import os
 import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,21 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
 
 from compat_tests.broker_process import BrokerProcess
+from compat_tests.group_load import SETTINGS as GROUP_SETTINGS
+from compat_tests.group_load import start_group
+from compat_tests.group_run import GroupRun
 from compat_tests.kafka.real import RealKafka
+from compat_tests.load import Load
 from compat_tests.ottla_process import OttlaProcess
 from compat_tests.raw_client import RawClient
 
 BROKERS: dict[str, type[BrokerProcess]] = {"ottla": OttlaProcess, "kafka": RealKafka}
 
+# Rounds that take many minutes are for whoever changes what they test.
+collect_ignore = [] if os.environ.get("OTTLA_SLOW", "0") not in ("", "0") else ["test_group_clients_long.py"]
+
 NewTopic = Callable[..., str]
+StartGroup = Callable[[str], tuple[GroupRun, Load]]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -89,3 +98,23 @@ def raw(bootstrap: str) -> Iterator[RawClient]:
     """A connection that sends single requests in any version."""
     with RawClient.to(bootstrap) as client:
         yield client
+
+
+@pytest.fixture(scope="module", params=list(BROKERS))
+def group_broker(request: pytest.FixtureRequest) -> Iterator[BrokerProcess]:
+    """A broker whose groups miss a dead member after seconds; it may be restarted."""
+    with BROKERS[request.param](properties=GROUP_SETTINGS) as running:
+        yield running
+
+
+@pytest.fixture
+def start(group_broker: BrokerProcess, topic_name: str) -> Iterator[StartGroup]:
+    """Makes a group with an assignor on a topic of its own, and a load: `group, load = start("range")`."""
+    with ExitStack() as groups:
+
+        def make(assignor: str) -> tuple[GroupRun, Load]:
+            group, load = start_group(group_broker.bootstrap, topic_name, assignor)
+            groups.callback(group.close)
+            return group, load
+
+        yield make

@@ -12,15 +12,19 @@ PATIENCE_SECONDS = 60
 class Load:
     """Produces with librdkafka in a thread of its own until the `with` block ends, through restarts of the broker.
 
-    `acknowledged` maps (partition, value) to the offset that the broker confirmed.
+    `acknowledged` maps (partition, value) to the offset that the broker confirmed. With `pause_seconds` it rests after
+    every hundred records, and leaves the machine to others.
     """
 
-    def __init__(self, bootstrap: str, topic: str, *, partitions: int, idempotent: bool) -> None:
+    def __init__(
+        self, bootstrap: str, topic: str, *, partitions: int, idempotent: bool, pause_seconds: float = 0
+    ) -> None:
         self.topic = topic
         self.partitions = partitions
         self.acknowledged: dict[tuple[int, bytes], int] = {}
         self.failed: list[str] = []
         self.sent = 0
+        self._pause_seconds = pause_seconds
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -60,6 +64,8 @@ class Load:
             except BufferError:
                 self._producer.poll(0.05)
             self._producer.poll(0)
+            if self._pause_seconds and self.sent % 100 == 0:
+                self._stop.wait(self._pause_seconds)
 
     def _delivered(self, error: KafkaError | None, message: Any) -> None:
         with self._changed:

@@ -1,6 +1,7 @@
 """Kafka's own tools on groups: ConsumerGroupCommand, the console consumer, and what it reads in the offsets topic."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from compat_tests.conftest import NewTopic
 from compat_tests.eventually import eventually
 from compat_tests.kafka.tools import run_tool
 from compat_tests.raw_client import RawClient
+from compat_tests.raw_consumer_groups import RawConsumer
 from compat_tests.raw_groups import (
     RawMember,
     commit_request,
@@ -71,6 +73,24 @@ def test_describe_and_reset(bootstrap: str, raw: RawClient, member: RawMember) -
     assert fetch_offset(raw, group_id, topic, 0).committed_offset == -1
     groups_tool(bootstrap, "--delete", "--group", group_id)
     assert group_id not in groups_tool(bootstrap, "--list").split()
+
+
+def test_list_and_members(bootstrap: str, raw: RawClient, member: RawMember) -> None:
+    """Both kinds of groups in the list, each with its members and their partitions; such groups are not deleted."""
+    topic = member.group_id
+    consumer = RawConsumer(raw, f"{topic}-consumer", "a-member", topic)
+    wait_for_coordinator(raw, consumer.group_id)
+    consumer.join()
+    listed = groups_tool(bootstrap, "--list", "--state", "--type")
+    ours = [line.split() for line in listed.splitlines() if topic in line]
+    assert sorted(ours) == [[topic, "Classic", "Stable"], [consumer.group_id, "Consumer", "Stable"]]
+    both = ("--group", topic, "--group", consumer.group_id)
+    described = groups_tool(bootstrap, "--describe", "--members", "--verbose", *both)
+    assert re.search(rf"{topic}\s+{member.member_id}\s.*{topic}:0", described), described
+    assert re.search(rf"{consumer.group_id}\s+a-member\s.*{topic}:0", described), described
+    refused = run_tool(GROUPS, "--bootstrap-server", bootstrap, "--delete", "--group", topic)
+    assert "GroupNotEmptyException" in refused.stdout + refused.stderr
+    consumer.leave()
 
 
 def console_consumer(bootstrap: str, topic: str, *arguments: str) -> str:

