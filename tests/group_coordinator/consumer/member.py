@@ -20,6 +20,7 @@ class Member:
         self.topics = list(topics)
         self.epoch = 0
         self.owned: Owned = {}
+        self.missed_an_answer = False
         self.group_id: str = settings.get("group_id", "g")
         self.instance_id: str | None = settings.get("instance_id")
         self.regex: str | None = settings.get("regex")
@@ -29,16 +30,22 @@ class Member:
     def join(self, **changed: Any) -> Any:
         """A full heartbeat with epoch 0."""
         self.epoch, self.owned = 0, {}
-        full = {
+        return self.beat(**{**self.everything(), **changed})
+
+    def everything(self) -> dict[str, Any]:
+        """The fields of a full heartbeat."""
+        return {
             "rebalance_timeout_ms": self.rebalance_timeout_ms,
             "subscribed_topic_names": self.topics if self.regex is None or self.topics else None,
             "subscribed_topic_regex": self.regex,
             "server_assignor": self.assignor,
         }
-        return self.beat(**{**full, **changed})
 
     def beat(self, *, takes: bool = True, **changed: Any) -> Any:
-        """A heartbeat with what the member owns; it takes in the answer unless that is lost on the way."""
+        """A heartbeat with what the member owns; it takes in the answer unless that is lost on the way.
+
+        After a lost answer clients tell everything again, and are therefore told their assignment again.
+        """
         fields: dict[str, Any] = {
             "group_id": self.group_id,
             "member_id": self.member_id,
@@ -46,6 +53,9 @@ class Member:
             "instance_id": self.instance_id,
             "topic_partitions": [TopicPartitions(topic, sorted(each)) for topic, each in self.owned.items()],
         }
+        if self.missed_an_answer:
+            fields |= self.everything()
+        self.missed_an_answer = not takes
         answer = self.driver.ask(ConsumerGroupHeartbeatRequest(**{**fields, **changed}))
         if takes and answer.error_code == ErrorCode.NONE:
             self.take(answer)
