@@ -35,6 +35,7 @@ docs: $(VENV)/.tests ## write docs/apis.md, docs/configs.md and docs/errors.md f
 bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: make bench QUICK=1)
 	@$(BIN)/python -m compat_tests.kafka.jars
 	QUICK=$(QUICK) $(BIN)/python -m benchmarks $(ARGS)
+	QUICK=$(QUICK) $(BIN)/python -m benchmarks.groups
 
 .PHONY: clean
 clean: ## remove the environment, caches and ./data

@@ -29,11 +29,11 @@ BROKERS: dict[str, Callable[[], BrokerProcess]] = {
     "ottla": OttlaProcess,
     "kafka": lambda: RealKafka(java_options=KAFKA_DEFAULT_OPTIONS),
 }
-STABLE = Measure("50 members join at once, stable after", "ms", more_is_better=False)
-HEARTBEATS = Measure("heartbeats of 1,000 groups, one connection", "/s", more_is_better=True)
-HEARTBEAT_CPU = Measure("broker CPU per heartbeat", "µs", more_is_better=False)
-COMMITTED = Measure("commits, one connection", "/s", more_is_better=True)
-COMMIT_CPU = Measure("broker CPU per commit", "µs", more_is_better=False)
+STABLE = Measure("classic group, 50 members join: stable after", "ms", more_is_better=False)
+HEARTBEATS = Measure("1,000 classic groups: heartbeats", "/s", more_is_better=True)
+HEARTBEAT_CPU = Measure("1,000 classic groups: broker CPU per heartbeat", "µs", more_is_better=False)
+COMMITTED = Measure("commits, one after the other", "/s", more_is_better=True)
+COMMIT_CPU = Measure("commits: broker CPU each", "µs", more_is_better=False)
 
 
 def main() -> int:
@@ -44,7 +44,7 @@ def main() -> int:
     for _ in range(rounds):
         for name, make in BROKERS.items():
             with make() as broker:
-                figures = _measure(broker)
+                figures = measure_classic_groups(broker)
             results[name].append(figures)
             for what, value in figures.items():
                 print(f"{name:6} {what.title:44} {shown(what, value):>14}", flush=True)
@@ -52,7 +52,7 @@ def main() -> int:
     return 0
 
 
-def _measure(broker: BrokerProcess) -> Figures:
+def measure_classic_groups(broker: BrokerProcess) -> Figures:
     with RawClient.to(broker.bootstrap) as raw:
         create_topic(raw, "t", 1)
         wait_for_coordinator(raw, "warm")

@@ -30,9 +30,9 @@ BROKERS: dict[str, Callable[[], BrokerProcess]] = {
     "ottla": lambda: OttlaProcess(properties=SETTINGS),
     "kafka": lambda: RealKafka(properties=SETTINGS, java_options=KAFKA_DEFAULT_OPTIONS),
 }
-STABLE = Measure("50 members join at once, stable after", "ms", more_is_better=False)
-HEARTBEATS = Measure("heartbeats of 1,000 groups, one connection", "/s", more_is_better=True)
-CPU = Measure("broker CPU per heartbeat", "µs", more_is_better=False)
+STABLE = Measure("consumer group, 50 members join: stable after", "ms", more_is_better=False)
+HEARTBEATS = Measure("1,000 consumer groups: heartbeats", "/s", more_is_better=True)
+CPU = Measure("1,000 consumer groups: broker CPU per heartbeat", "µs", more_is_better=False)
 
 
 def main() -> int:
@@ -43,7 +43,7 @@ def main() -> int:
     for _ in range(rounds):
         for name, make in BROKERS.items():
             with make() as broker:
-                figures = _measure(broker)
+                figures = measure_consumer_groups(broker)
             results[name].append(figures)
             for what, value in figures.items():
                 print(f"{name:6} {what.title:44} {shown(what, value):>14}", flush=True)
@@ -51,7 +51,7 @@ def main() -> int:
     return 0
 
 
-def _measure(broker: BrokerProcess) -> Figures:
+def measure_consumer_groups(broker: BrokerProcess) -> Figures:
     with RawClient.to(broker.bootstrap) as raw:
         create_topic(raw, "t", PARTITIONS)
         wait_for_coordinator(raw, "warm")

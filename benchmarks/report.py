@@ -23,6 +23,15 @@ much about client and machine as about the brokers: what counts is the last colu
 This page was written by {command}.
 """
 
+GROUPS_HEADING = "## Consumer groups"
+GROUPS_INTRODUCTION = """\
+Members are connections of a small client of our own, which costs far less than a stock client: 50 that join one group
+at once and send a heartbeat every 100 ms, and groups of one member that send theirs one after the other. Neither broker
+waits for more members (`group.initial.rebalance.delay.ms=0`, `group.consumer.assignment.interval.ms=0`).
+The warm-up is short, a thousand requests of a kind, so a JIT compiler is not yet done with its work.
+{rounds}Written by `python -m benchmarks.groups`, which `make bench` runs last.
+"""
+
 
 def shown(measure: Measure, value: float) -> str:
     """A figure with its unit, in as many digits as it deserves."""
@@ -67,5 +76,23 @@ def write_page(
         rounds="" if sizes.rounds == 1 else f", {sizes.rounds} times; figures are medians",
         command="`make bench QUICK=1`" if quick else "`make bench`",
     )
-    PAGE.write_text(f"{text}\n{table(results)}\n", encoding="utf-8")
+    _, heading, groups = _page().partition(GROUPS_HEADING)
+    PAGE.write_text(
+        f"{text}\n{table(results)}\n" + (f"\n{heading}{groups}" if heading else ""), encoding="utf-8"
+    )
     return PAGE
+
+
+def write_groups(results: Mapping[str, Sequence[Figures]], other_cores: float) -> Path:
+    """Write the part of the page about groups, which stands behind the first table."""
+    count = len(results["ottla"])
+    rounds = "" if count == 1 else f"Figures are medians of {count} rounds. "
+    text = GROUPS_INTRODUCTION.format(rounds=rounds)
+    before = _page().partition(GROUPS_HEADING)[0].rstrip()
+    part = f"{GROUPS_HEADING}\n\n{text}\n{caveat(other_cores)}{table(results)}\n"
+    PAGE.write_text(f"{before}\n\n{part}", encoding="utf-8")
+    return PAGE
+
+
+def _page() -> str:
+    return PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""

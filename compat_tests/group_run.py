@@ -51,6 +51,7 @@ class Read:
     partition: int
     first: int
     next: int
+    member: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Commit:
     nanos: int
     partition: int
     offset: int
+    member: str = ""
 
 
 @dataclass
@@ -132,9 +134,9 @@ class Member:
         if kind == "owns":
             self.owned = frozenset(map(int, words[0].split(","))) if words else frozenset()
         elif kind == "read":
-            told.reads.append(Read(nanos, *map(int, words)))
+            told.reads.append(Read(nanos, *map(int, words), self.name))
         elif kind == "committed":
-            told.commits.append(Commit(nanos, *map(int, words)))
+            told.commits.append(Commit(nanos, *map(int, words), self.name))
         elif kind == "left":
             self.has_left = True
         else:
@@ -187,7 +189,7 @@ class GroupRun:
         command += [f"{name}={value}" for name, value in settings.items()]
         self._joined += 1
         errors_path = Path(self._scratch.name) / f"member-{self._joined}.txt"
-        member = Member(self, f"{client} {instance_id}".strip(), command, errors_path)
+        member = Member(self, f"{client} {instance_id or self._joined}", command, errors_path)
         self.members.append(member)
         return member
 
@@ -243,8 +245,10 @@ class GroupRun:
                 (each for each in self.told.commits if each.partition == partition),
                 key=lambda each: each.nanos,
             )
-            assert gaps(reads, end) == []
-            assert read_after_commit(reads, commits) == []
+            skipped = gaps(reads, end)
+            assert not skipped, f"never read in partition {partition}: {skipped}"
+            again = read_after_commit(reads, commits)
+            assert not again, f"read after its commit: {again}\n{_around(again[0], reads, commits)}"
         with RawClient.to(self.bootstrap) as raw:
             stored = [
                 fetch_offset(raw, self.group_id, self.topic, partition).committed_offset
@@ -281,6 +285,13 @@ def read_after_commit(reads: list[Read], commits: list[Commit]) -> list[Read]:
         if each.first < committed:
             found.append(each)
     return found
+
+
+def _around(moment: Read, reads: list[Read], commits: list[Commit]) -> str:
+    """What else was told of the partition at that time."""
+    events = sorted([*reads, *commits], key=lambda each: each.nanos)
+    place = events.index(moment)
+    return "\n".join(map(str, events[max(0, place - 8) : place + 4]))
 
 
 @functools.cache
