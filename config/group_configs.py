@@ -40,7 +40,7 @@ class AutoOffsetReset:
 def _as_broker(kind: str, rest: str, minimum: int) -> ConfigDefinition:
     """A group config that has the type, default and meaning of the broker's."""
     broker = BROKER_CONFIGS[f"group.{kind}.{rest}"]
-    name, served = f"{kind}.{rest}", kind == "consumer"
+    name, served = f"{kind}.{rest}", kind in ("consumer", "share")
     return ConfigDefinition(
         name, broker.type, broker.default, broker.doc, at_least(minimum), in_effect=served
     )
@@ -61,6 +61,7 @@ GROUP_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "latest",
         "Where a share group starts in a partition it has not read: latest, earliest or by_duration:<duration>.",
         AutoOffsetReset(),
+        in_effect=True,
     ),
     ConfigDefinition(
         "share.isolation.level",
@@ -68,12 +69,14 @@ GROUP_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "read_uncommitted",
         "Whether a share group sees only records of committed transactions.",
         OneOf(("read_committed", "read_uncommitted")),
+        in_effect=True,
     ),
     ConfigDefinition(
         "share.renew.acknowledge.enable",
         ConfigType.BOOLEAN,
         True,
         "Whether a consumer of a share group may renew the lock of a record.",
+        in_effect=True,
     ),
     _as_broker("share", "assignment.interval.ms", 0),
     _as_broker("streams", "session.timeout.ms", 1),

@@ -7,10 +7,12 @@ then applied, and only then do answers behind them leave.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ottla.group_coordinator.records import CoordinatorRecord
 from ottla.wire.schema import Message
+from ottla.wire.uuids import Uuid
 
 
 class TimerKey(NamedTuple):
@@ -45,7 +47,23 @@ class CancelTimer(NamedTuple):
     key: TimerKey
 
 
-Effect = Append | Reply | SetTimer | CancelTimer
+class InitializeShareState(NamedTuple):
+    """Give these share partitions a state in `__share_group_state`; `ShareStateInitialized` follows."""
+
+    group_id: str
+    state_epoch: int
+    partitions: Mapping[Uuid, frozenset[int]]
+
+
+class ShareMemberGone(NamedTuple):
+    """A member of a share group is no more: what it holds is for others."""
+
+    group_id: str
+    member_id: str
+    group_is_empty: bool
+
+
+Effect = Append | Reply | SetTimer | CancelTimer | InitializeShareState | ShareMemberGone
 
 
 class GroupRequest(NamedTuple):
@@ -71,4 +89,19 @@ class TopicsChanged(NamedTuple):
     deleted: frozenset[str]
 
 
-Event = GroupRequest | TimerFired | TopicsChanged
+class ShareStateInitialized(NamedTuple):
+    """These share partitions have a state in `__share_group_state`. An admin may make a group that way."""
+
+    group_id: str
+    partitions: Mapping[Uuid, frozenset[int]]
+    creates_group: bool = False
+
+
+class ShareStateRemoved(NamedTuple):
+    """The share partitions of these topics have no state any more."""
+
+    group_id: str
+    topic_ids: frozenset[Uuid]
+
+
+Event = GroupRequest | TimerFired | TopicsChanged | ShareStateInitialized | ShareStateRemoved

@@ -31,18 +31,34 @@ from ottla.group_coordinator.consumer.describe import describe_group, unknown_gr
 from ottla.group_coordinator.consumer.replay import CONSUMER_RECORDS, apply_consumer_record
 from ottla.group_coordinator.consumer.settings import ConsumerGroupSettings
 from ottla.group_coordinator.consumer.state import ConsumerGroup
-from ottla.group_coordinator.effects import Effect, Event, GroupRequest, TimerFired, TimerKey
+from ottla.group_coordinator.effects import (
+    Effect,
+    Event,
+    GroupRequest,
+    ShareStateInitialized,
+    ShareStateRemoved,
+    TimerFired,
+    TimerKey,
+)
 from ottla.group_coordinator.group import Group
 from ottla.group_coordinator.offsets import Offsets
 from ottla.group_coordinator.records import CoordinatorRecord
 from ottla.group_coordinator.records.classic_group import GroupMetadataKey, GroupMetadataValue
 from ottla.group_coordinator.records.offsets import OffsetCommitKey, OffsetCommitValue
 from ottla.group_coordinator.settings import GroupSettings
+from ottla.group_coordinator.share import coordinator as share_groups
+from ottla.group_coordinator.share import heartbeat as share_heartbeat
+from ottla.group_coordinator.share.replay import SHARE_RECORDS, apply_share_record
+from ottla.group_coordinator.share.settings import ShareGroupSettings
+from ottla.group_coordinator.share.state import ShareGroup
 from ottla.group_coordinator.topics import Topics
 from ottla.group_coordinator.turn import Turn
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.consumer_group_describe import DescribedGroup as DescribedConsumerGroup
-from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from ottla.wire.messages.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from ottla.wire.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -50,12 +66,14 @@ from ottla.wire.messages.delete_groups import (
 )
 from ottla.wire.messages.describe_groups import DescribedGroup
 from ottla.wire.messages.heartbeat import HeartbeatRequest
-from ottla.wire.messages.join_group import JoinGroupRequest
+from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from ottla.wire.messages.leave_group import LeaveGroupRequest
 from ottla.wire.messages.list_groups import ListedGroup
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
 from ottla.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchResponseGroup
+from ottla.wire.messages.share_group_describe import DescribedGroup as DescribedShareGroup
+from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from ottla.wire.messages.sync_group import SyncGroupRequest
 
 EXPIRY_TIMER = TimerKey("offsets.expiry", "")
@@ -70,6 +88,7 @@ class GroupShard:
         self,
         settings: Callable[[], GroupSettings],
         consumer_settings: ConsumerGroupSettings,
+        share_settings: ShareGroupSettings,
         topics: Topics,
         new_id: Callable[[], str],
     ) -> None:
@@ -79,6 +98,7 @@ class GroupShard:
         self._topics = topics
         self._new_id = new_id
         self._consumer = ConsumerContext(self.groups, consumer_settings, topics, new_id)
+        self._share = share_heartbeat.ShareContext(self.groups, share_settings, topics, new_id)
 
     # What the log holds ------------------------------------------------------------------------------------
 
@@ -98,6 +118,8 @@ class GroupShard:
                 del self.groups[key.group]
         elif type(key) in CONSUMER_RECORDS:
             apply_consumer_record(self.groups, record)
+        elif type(key) in SHARE_RECORDS:
+            apply_share_record(self.groups, record, now_ms)
 
     def loaded(self, now_ms: int) -> list[Effect]:
         """The whole log has been applied: sessions run from now on."""
@@ -107,6 +129,7 @@ class GroupShard:
             if isinstance(group, ClassicGroup):
                 resume(turn, group)
         turn.effects += consumer_groups.start_timers(self._consumer, now_ms)
+        share_groups.start_timers(self._share, turn)
         turn.set_timer(EXPIRY_TIMER, turn.settings.offsets_retention_check_interval_ms)
         return turn.effects
 
@@ -119,9 +142,14 @@ class GroupShard:
             self._handle_request(turn, event)
         elif isinstance(event, TimerFired):
             self._timer_fired(turn, event.key)
+        elif isinstance(event, ShareStateInitialized):
+            share_groups.state_initialized(self._share, turn, event)
+        elif isinstance(event, ShareStateRemoved):
+            share_groups.state_removed(self._share, turn, event)
         else:
             turn.append(self.offsets.delete_topics(event.deleted))
             consumer_groups.topics_changed(self._consumer, event)
+            share_groups.topics_changed(self._share, turn, event)
         return turn.effects
 
     def _turn(self, now_ms: int) -> Turn:
@@ -136,9 +164,21 @@ class GroupShard:
             ):
                 answer = consumer_groups.answer_classic_request
                 turn.effects += answer(self._consumer, group, event, turn.now_ms)
+            elif isinstance(group, ShareGroup) and isinstance(request, JoinGroupRequest):
+                refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+                turn.reply(event.waiter, refused)
             else:
                 handle_classic(turn, self.groups, event, request)
+        elif isinstance(request, ShareGroupHeartbeatRequest):
+            share_heartbeat.heartbeat(self._share, turn, event)
         elif isinstance(request, ConsumerGroupHeartbeatRequest):
+            if isinstance(self.groups.get(request.group_id), ShareGroup):
+                detail = f"Group {request.group_id} is not a consumer group."
+                refusal = ConsumerGroupHeartbeatResponse(
+                    error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=detail
+                )
+                turn.reply(event.waiter, refusal)
+                return
             classic = ConvertibleClassicGroups(turn, self.groups)
             turn.effects += consumer_groups.answer_heartbeat(self._consumer, classic, event, turn.now_ms)
         elif isinstance(request, OffsetCommitRequest):
@@ -157,6 +197,9 @@ class GroupShard:
             return
         if key.kind in CONSUMER_TIMERS:
             turn.effects += consumer_groups.timer_fired(self._consumer, key, turn.now_ms)
+            return
+        if key.kind in share_groups.TIMER_KINDS:
+            share_groups.timer_fired(self._share, turn, key)
             return
         group = self.groups.get(key.group_id)
         if not isinstance(group, ClassicGroup):
@@ -210,6 +253,8 @@ class GroupShard:
         """Forget expired offsets, and groups that have neither members nor offsets."""
         retention_ms = turn.settings.offsets_retention_ms
         for group_id, group in list(self.groups.items()):
+            if isinstance(group, ShareGroup):
+                continue  # it stays until it is deleted
             records, all_expired = self.offsets.expire(group_id, group, turn.now_ms, retention_ms)
             if all_expired and group.is_empty and not _awaits_members(group):
                 self._retire(turn, group)
@@ -229,6 +274,16 @@ class GroupShard:
         if not isinstance(group, ConsumerGroup):
             return unknown_group(group_id, exists=group is not None)
         return describe_group(group, self._consumer.settings.assignors[0], self._topics)
+
+    def describe_share_group(self, group_id: str) -> DescribedShareGroup:
+        group = self.groups.get(group_id)
+        if not isinstance(group, ShareGroup):
+            return share_groups.unknown_group(group_id, exists=group is not None)
+        return share_groups.describe_group(group, self._topics)
+
+    def share_group(self, group_id: str) -> ShareGroup:
+        """The share group of this id; GROUP_ID_NOT_FOUND."""
+        return share_heartbeat.find_group(self.groups, group_id)
 
     def _delete_groups(self, turn: Turn, event: GroupRequest, request: DeleteGroupsRequest) -> None:
         response = DeleteGroupsResponse()

@@ -15,6 +15,7 @@ METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"
 ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
 GROUP_VERSION = "group.version"
+SHARE_VERSION = "share.version"
 
 MINIMUM_METADATA_VERSION = 7  # 3.3-IV3, the oldest that Kafka 4.x replays
 LATEST_METADATA_VERSION = 30  # 4.3-IV0, the latest production level of Kafka 4.3
@@ -70,6 +71,7 @@ SUPPORTED_FEATURES: Mapping[str, SupportedFeature] = {
     KRAFT_VERSION: SupportedFeature(0, 1, 0),
     ELIGIBLE_LEADER_REPLICAS_VERSION: SupportedFeature(0, 1, 0),
     GROUP_VERSION: SupportedFeature(0, 1, 1, since_metadata_version=22),  # consumer groups (KIP-848)
+    SHARE_VERSION: SupportedFeature(0, 1, 1, since_metadata_version=28),  # share groups (KIP-932)
 }
 
 
@@ -88,7 +90,7 @@ def missing_features(levels: Mapping[str, int], metadata_version: int) -> dict[s
 def finalized_features(levels: Mapping[str, int], kraft_version: int = 0) -> dict[str, int]:
     """The finalized features to tell clients: those in force that Ottla supports.
 
-    A directory that a Kafka left behind may have others in force (transaction.version, share.version).
+    A directory that a Kafka left behind may have others in force (transaction.version, streams.version).
     Clients act on what they see here, so a feature that is not served must not be shown.
     """
     told = {

@@ -39,6 +39,7 @@ from ottla.server.maintenance import Maintenance
 from ottla.server.partition_table import PartitionTable
 from ottla.server.producer_ids import ProducerIds
 from ottla.server.registry import Registry, load_registry
+from ottla.server.share.coordinator import ShareGroups
 from ottla.server.storage import Storage
 from ottla.server.topic_configs import TopicConfigs
 from ottla.wire.uuids import Uuid
@@ -69,6 +70,7 @@ class Broker:
         self.maintenance = Maintenance(self)
         self.cleaner = LogCleaner(self)
         self.groups = GroupCoordinator(self)
+        self.share = ShareGroups(self)
         self.storage = Storage(self)
         self.stopping = False
         self.settling = False  # the image tells of partitions whose logs are being made
@@ -92,6 +94,7 @@ class Broker:
             await broker._register(endpoints, homes)
             logs.serve(store.image)
             broker.groups.open()
+            broker.share.states.open()
         except BaseException:
             for directory in directories:
                 directory.release()
@@ -158,6 +161,7 @@ class Broker:
                     try:
                         await self.logs.follow(self.image, delta, now_ms)
                         self.groups.follow(delta)
+                        self.share.follow(delta)
                     finally:
                         self.settling = False
                     if self.partitions.offline:
@@ -185,6 +189,7 @@ class Broker:
             nursery.start_soon(self.maintenance.run)
             nursery.start_soon(self.cleaner.run)
             nursery.start_soon(self.groups.run)
+            nursery.start_soon(self.share.run)
             nursery.start_soon(self.storage.run)
 
     def begin_stop(self) -> None:

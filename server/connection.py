@@ -75,6 +75,7 @@ class Connection:
         finally:
             self._drop_buffer()
             self._sock.close()
+            self._dispatcher.connection_closed()
 
     def stop(self) -> None:
         """Close after the request being handled; at once when there is none."""

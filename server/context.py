@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,7 +12,15 @@ if TYPE_CHECKING:
 class RequestContext:
     """The broker, the connection's facts, and the header of the request being answered."""
 
-    __slots__ = ("api_version", "broker", "client_host", "client_id", "correlation_id", "listener")
+    __slots__ = (
+        "api_version",
+        "broker",
+        "client_host",
+        "client_id",
+        "correlation_id",
+        "listener",
+        "on_close",
+    )
 
     def __init__(self, broker: Broker, listener: str, client_host: str) -> None:
         self.broker = broker
@@ -20,3 +29,4 @@ class RequestContext:
         self.client_id: str | None = None
         self.api_version = 0
         self.correlation_id = 0
+        self.on_close: dict[Hashable, Callable[[], None]] = {}  # done when the connection has ended

@@ -40,6 +40,14 @@ class Dispatcher:
         self._registry = registry
         self._context = context
 
+    def connection_closed(self) -> None:
+        """Let go of what was kept for the connection."""
+        for key, let_go in self._context.on_close.items():
+            try:
+                let_go()
+            except Exception:
+                log.exception("not let go of key=%s", key)
+
     async def answer(self, frame: memoryview, outbox: Outbox) -> None:
         """Handle one request and put its response into the outbox; sent before a handler that has to wait."""
         try:

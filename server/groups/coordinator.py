@@ -16,9 +16,19 @@ import trio
 
 from ottla.config.resources import ResourceType
 from ottla.group_coordinator.consumer.configured import ConfiguredConsumerGroups
-from ottla.group_coordinator.effects import GroupRequest, TimerFired, TopicsChanged
+from ottla.group_coordinator.effects import (
+    Event,
+    GroupRequest,
+    InitializeShareState,
+    ShareMemberGone,
+    ShareStateInitialized,
+    ShareStateRemoved,
+    TimerFired,
+    TopicsChanged,
+)
 from ottla.group_coordinator.settings import GroupSettings
 from ottla.group_coordinator.shard import GroupShard
+from ottla.group_coordinator.share.settings import ShareGroupSettings
 from ottla.metadata.image import MetadataDelta
 from ottla.server.context import RequestContext
 from ottla.server.groups.loading import ShardLoader
@@ -146,7 +156,11 @@ class GroupCoordinator:
 
     def _new_shard(self) -> GroupShard:
         return GroupShard(
-            self._current_settings, self._consumer_settings, self._topics, lambda: str(uuid.uuid4())
+            self._current_settings,
+            self._consumer_settings,
+            ShareGroupSettings(lambda: self._broker.config, self._overrides_of),
+            self._topics,
+            lambda: str(uuid.uuid4()),
         )
 
     def _overrides_of(self, group_id: str) -> Mapping[str, str]:
@@ -159,7 +173,7 @@ class GroupCoordinator:
         return self._settings
 
     def _start(self, partition: Partition, shard: GroupShard) -> None:
-        runner = ShardRunner(shard, partition, self._timers, self._codec)
+        runner = ShardRunner(shard, partition, self._timers, self._codec, self._share_effect)
         runner.resume(self._broker.now_ms())
         self._runners[partition.index] = runner
 
@@ -183,10 +197,21 @@ class GroupCoordinator:
             for runner in list(self._runners.values()):
                 self._let_happen(runner, TopicsChanged(changed, deleted))
 
+    def _share_effect(self, effect: InitializeShareState | ShareMemberGone) -> None:
+        self._broker.share.happen(effect)
+
+    def happen(self, group_id: str, event: ShareStateInitialized | ShareStateRemoved) -> None:
+        """Tell a group of its share partitions, if it is here; it asks again otherwise."""
+        try:
+            runner = self._runner_of(group_id)
+        except KafkaError:
+            return
+        self._let_happen(runner, event)
+
     def _timer_fired(self, timer: RunnerTimer) -> None:
         self._let_happen(timer.runner, TimerFired(timer.key))
 
-    def _let_happen(self, runner: ShardRunner, event: TimerFired | TopicsChanged) -> None:
+    def _let_happen(self, runner: ShardRunner, event: Event) -> None:
         """Nobody waits for the outcome; a shard that fails is loaded anew, with its bug in the log."""
         try:
             runner.happen(event, self._broker.now_ms())

@@ -13,8 +13,10 @@ from ottla.group_coordinator.effects import (
     Effect,
     Event,
     GroupRequest,
+    InitializeShareState,
     Reply,
     SetTimer,
+    ShareMemberGone,
     TimerKey,
 )
 from ottla.group_coordinator.records import encode_key, encode_value
@@ -46,6 +48,7 @@ class ShardRunner:
         partition: Partition,
         timers: Timers[RunnerTimer],
         codec: Callable[[], int],
+        share: Callable[[InitializeShareState | ShareMemberGone], None],
     ) -> None:
         self.shard = shard
         self.partition = partition
@@ -53,6 +56,7 @@ class ShardRunner:
         self.flush_due = False
         self._timers = timers
         self._codec = codec
+        self._share = share
         self._answers: dict[int, Any] = {}
         self._parked: dict[int, trio.Event] = {}
 
@@ -108,8 +112,10 @@ class ShardRunner:
                 self._timers.set(RunnerTimer(self, effect.key), trio.current_time() + delay)
             elif isinstance(effect, CancelTimer):
                 self._timers.cancel(RunnerTimer(self, effect.key))
-            else:
+            elif isinstance(effect, Append):
                 self._append(effect, now_ms)
+            else:
+                self._share(effect)
 
     def _answer(self, reply: Reply) -> None:
         if reply.waiter in self._answers:  # its connection may have gone

@@ -6,7 +6,8 @@ those of the listener on which the request came in.
 
 - 1 key types: 0 group, 1 transactional id, 2 share group (6+). Others are INVALID_REQUEST.
 - 4 several keys at once (KIP-699); every key has its own error.
-- This broker coordinates no transactions and no share groups. A transactional producer is refused its id: that,
+- A share key is `group:topic id:partition`; the leader of its partition of `__share_group_state` coordinates it.
+- This broker coordinates no transactions. A transactional producer is refused its id: that,
   and nothing else, makes every client give up at once, librdkafka included; the message says what is really
   the matter.
 """
@@ -17,11 +18,12 @@ from enum import IntEnum
 
 from ottla.server.cluster_view import ClusterView, Node
 from ottla.server.context import RequestContext
-from ottla.server.internal_topics import OFFSETS_TOPIC, coordinator_partition
+from ottla.server.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, coordinator_partition
 from ottla.server.registry import serves
 from ottla.server.topic_creation import create_missing_topics
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from ottla.wire.uuids import parse_uuid
 
 _SEVERAL_KEYS_SINCE = 4
 _SHARE_SINCE = 6
@@ -36,36 +38,46 @@ class KeyType(IntEnum):
 
 
 def _refusal(key_type: int, version: int) -> KafkaError | None:
-    if key_type == KeyType.GROUP:
+    if key_type == KeyType.GROUP or (key_type == KeyType.SHARE and version >= _SHARE_SINCE):
         return None
     if key_type == KeyType.TRANSACTION:
         return KafkaError(
             ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "This broker does not coordinate transactions."
         )
-    if key_type == KeyType.SHARE and version >= _SHARE_SINCE:
-        return KafkaError(
-            ErrorCode.UNSUPPORTED_VERSION, "This broker does not coordinate the state of share groups."
-        )
     return KafkaError(ErrorCode.INVALID_REQUEST)
 
 
-def _group_coordinator(context: RequestContext, group_id: str) -> Node:
+def _coordinator(context: RequestContext, topic_name: str, key: str) -> Node:
     image = context.broker.image
-    topic = image.topics_by_name.get(OFFSETS_TOPIC)
+    if topic_name == SHARE_STATE_TOPIC:
+        _check_share_key(key)
+    topic = image.topics_by_name.get(topic_name)
     if topic is None:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    partition = topic.partitions[coordinator_partition(group_id, len(topic.partitions))]
+    partition = topic.partitions[coordinator_partition(key, len(topic.partitions))]
     node = ClusterView(image, context.listener).alive_node(partition.leader)
     if node is None:
         raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
     return node
 
 
-def _find(context: RequestContext, key: str, refusal: KafkaError | None) -> Coordinator:
+def _check_share_key(key: str) -> None:
+    """INVALID_REQUEST unless it has a group, a topic id and a partition."""
+    parts = key.rsplit(":", 2)
+    try:
+        if len(parts) != 3 or not parts[0].strip():
+            raise ValueError(key)
+        parse_uuid(parts[1])
+        int(parts[2])
+    except ValueError:
+        raise KafkaError(ErrorCode.INVALID_REQUEST) from None
+
+
+def _find(context: RequestContext, topic_name: str, key: str, refusal: KafkaError | None) -> Coordinator:
     try:
         if refusal is not None:
             raise refusal
-        node = _group_coordinator(context, key)
+        node = _coordinator(context, topic_name, key)
     except KafkaError as error:
         return Coordinator(
             key=key, node_id=-1, host="", port=-1, error_code=error.code, error_message=error.message
@@ -79,12 +91,13 @@ async def handle_find_coordinator(
 ) -> FindCoordinatorResponse:
     """Find the coordinator of every key."""
     refusal = _refusal(request.key_type, context.api_version)
+    topic_name = SHARE_STATE_TOPIC if request.key_type == KeyType.SHARE else OFFSETS_TOPIC
     several = context.api_version >= _SEVERAL_KEYS_SINCE
     keys = request.coordinator_keys if several else [request.key]
     if refusal is None and keys:
         await context.broker.wait_settled()
-        await create_missing_topics(context.broker, [OFFSETS_TOPIC])
-    found = [_find(context, key, refusal) for key in keys]
+        await create_missing_topics(context.broker, [topic_name])
+    found = [_find(context, topic_name, key, refusal) for key in keys]
     if several:
         return FindCoordinatorResponse(coordinators=found)
     (one,) = found

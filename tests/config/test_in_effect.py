@@ -46,6 +46,18 @@ THROUGH_CODE = {
         for bound in ("", "min.", "max.")
         for rest in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
     },
+    **{
+        f"group.share.{bound}{rest}": "group_values("
+        for bound in ("", "min.", "max.")
+        for rest in (
+            "session.timeout.ms",
+            "heartbeat.interval.ms",
+            "assignment.interval.ms",
+            "record.lock.duration.ms",
+            "delivery.count.limit",
+            "partition.max.record.locks",
+        )
+    },
 }
 
 

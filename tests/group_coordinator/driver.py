@@ -13,14 +13,17 @@ from ottla.group_coordinator.effects import (
     Effect,
     Event,
     GroupRequest,
+    InitializeShareState,
     Reply,
     SetTimer,
+    ShareMemberGone,
     TimerFired,
     TimerKey,
 )
 from ottla.group_coordinator.records import CoordinatorRecord, decode_record, encode_key, encode_value
 from ottla.group_coordinator.settings import GroupSettings
 from ottla.group_coordinator.shard import GroupShard
+from ottla.group_coordinator.share.settings import ShareGroupSettings
 from ottla.group_coordinator.topics import Topic
 from ottla.wire.schema import Message, decode, encode
 from ottla.wire.uuids import Uuid
@@ -55,6 +58,7 @@ class Driver:
         self.answers: dict[int, Any] = {}
         self.timers: dict[TimerKey, int] = {}
         self.appends: list[tuple[CoordinatorRecord, ...]] = []
+        self.share_effects: list[InitializeShareState | ShareMemberGone] = []
         self._next_waiter = 0
         self._next_id = 0
         self.shard = self._new_shard()
@@ -64,7 +68,8 @@ class Driver:
         config = BrokerConfig.load({"node.id": "1", **self.config})
         settings = GroupSettings.from_config(config)
         consumer_settings = ConfiguredConsumerGroups(lambda: config, self._overrides_of)
-        return GroupShard(lambda: settings, consumer_settings, self.topics, self._new_id)
+        share_settings = ShareGroupSettings(lambda: config, self._overrides_of)
+        return GroupShard(lambda: settings, consumer_settings, share_settings, self.topics, self._new_id)
 
     def _overrides_of(self, group_id: str) -> dict[str, str]:
         return self.overrides.get(group_id, {})
@@ -132,6 +137,7 @@ class Driver:
                 self.answers[effect.waiter] = effect.response
             elif isinstance(effect, SetTimer):
                 self.timers[effect.key] = effect.at_ms
-            else:
-                assert isinstance(effect, CancelTimer)
+            elif isinstance(effect, CancelTimer):
                 self.timers.pop(effect.key, None)
+            else:
+                self.share_effects.append(effect)

@@ -39,6 +39,8 @@ def image_of(records: Iterable[MetadataRecord] = (), *, level: int = 30, elr: in
     image.apply(FeatureLevelRecord(name="metadata.version", feature_level=level))
     if level >= 22:
         image.apply(FeatureLevelRecord(name="group.version", feature_level=1))
+    if level >= 28:
+        image.apply(FeatureLevelRecord(name="share.version", feature_level=1))
     if elr:
         image.apply(FeatureLevelRecord(name="eligible.leader.replicas.version", feature_level=elr))
     for record in records:

@@ -26,6 +26,9 @@ class EchoDispatcher:
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
 
+    def connection_closed(self) -> None:
+        """Nothing is kept for a connection."""
+
     async def answer(self, frame: memoryview, outbox: Outbox) -> None:
         answer = await self._answer(bytes(frame))
         if answer is not None:
