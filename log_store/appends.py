@@ -78,7 +78,7 @@ def _write(
     max_timestamp = max(batch.max_timestamp for batch in batches)
     segment = log.segment_for(len(records), batches[-1].last_offset, max_timestamp, now_ms)
     for batch in batches:
-        if batch.partition_leader_epoch > log.leader_epochs.latest_epoch:
+        if batch.partition_leader_epoch > log.leader_epochs.latest_epoch or log.leader_epochs.is_unwritten:
             log.assign_epoch(batch.partition_leader_epoch, batch.base_offset)
     position = segment.size
     try:

@@ -30,7 +30,7 @@ class EpochEntry(NamedTuple):
 class LeaderEpochs:
     """The ascending list of (epoch, start offset) of one partition."""
 
-    __slots__ = ("_dirty", "_unwritten", "_writing", "entries", "fs", "latest_epoch", "path")
+    __slots__ = ("_dirty", "_writing", "entries", "fs", "is_unwritten", "latest_epoch", "path")
 
     def __init__(self, fs: FileSystem, path: str) -> None:
         self.fs = fs
@@ -38,7 +38,7 @@ class LeaderEpochs:
         self.entries: list[EpochEntry] = []
         self.latest_epoch = UNDEFINED_EPOCH
         self._dirty = False
-        self._unwritten = False
+        self.is_unwritten = False
         self._writing = threading.Lock()  # a flush in a worker thread may write too
 
     def load(self) -> None:
@@ -55,14 +55,14 @@ class LeaderEpochs:
         """Epoch `epoch` begins at `start_offset`, unless it is known to have begun before."""
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"leader epoch {epoch} at offset {start_offset}")
-        if self._put(EpochEntry(epoch, start_offset)):
+        if self._put(EpochEntry(epoch, start_offset)) or self.is_unwritten:
             self._write()
 
     def begin(self, epoch: int, start_offset: int) -> None:
-        """As `assign`, but leave the writing to the next flush: a leader that has written nothing yet needs no
-        line in the file, and a start would write one for each partition."""
+        """As `assign`, but leave the writing to the first append or flush: a leader that has written nothing yet
+        needs no line in the file, and a start would write one for each partition."""
         if self._put(EpochEntry(epoch, start_offset)):
-            self._unwritten = True
+            self.is_unwritten = True
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(the largest epoch at or below `epoch` that wrote here, the offset where it ended); (-1, -1) if
@@ -105,7 +105,7 @@ class LeaderEpochs:
 
     def _write(self) -> None:
         with self._writing:
-            self._unwritten = False
+            self.is_unwritten = False
             lines = [f"{epoch} {start_offset}" for epoch, start_offset in self.entries]
             write_checkpoint(self.fs, self.path, lines, sync=False)
             self._dirty = True
@@ -113,7 +113,7 @@ class LeaderEpochs:
     def flush(self) -> bool:
         """Make the file durable if it changed since; may run in a worker thread. If it did (True), its name
         was put in place by a rename that the directory has yet to keep."""
-        if self._unwritten:
+        if self.is_unwritten:
             self._write()
         if not self._dirty:
             return False

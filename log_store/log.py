@@ -233,7 +233,8 @@ class Log:
         base_offset = self.log_end_offset
         last_offset = base_offset + batch.last_offset_delta
         segment = self.segment_for(size, last_offset, max_timestamp, now_ms)
-        if leader_epoch != self.leader_epochs.latest_epoch:
+        epochs = self.leader_epochs
+        if leader_epoch != epochs.latest_epoch or epochs.is_unwritten:
             self.assign_epoch(leader_epoch, base_offset)
         buf = batch.buf
         patch(buf, 0, base_offset, leader_epoch)
