@@ -1,1 +1,1 @@
-"""The room of the transaction coordinator: a pure state machine. No transaction API is served so far."""
+"""The room of the transaction coordinator: a pure state machine and its records."""
