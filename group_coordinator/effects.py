@@ -24,9 +24,11 @@ class TimerKey(NamedTuple):
 
 
 class Append(NamedTuple):
-    """Write these records, all or none, and apply them."""
+    """Write these records, all or none, and apply them. Those of a transaction carry its producer."""
 
     records: tuple[CoordinatorRecord, ...]
+    producer_id: int = -1
+    producer_epoch: int = -1
 
 
 class Reply(NamedTuple):

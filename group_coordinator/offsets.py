@@ -1,7 +1,7 @@
 """The committed offsets of a shard's groups, by group, topic and partition.
 
-What is kept for an offset is the value of its record in the log. The store only changes when a record is applied; the
-functions beside it say which records a commit, a deletion or an expiry needs.
+What is kept for an offset is the value of its record in the log. The store only changes when a record or the end of a
+transaction is applied; the functions beside it say which records a commit, a deletion or an expiry needs.
 """
 
 from __future__ import annotations
@@ -9,24 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ottla.group_coordinator.group import Group
+from ottla.group_coordinator.pending_offsets import PendingOffsets
 from ottla.group_coordinator.records import CoordinatorRecord, tombstone
 from ottla.group_coordinator.records.offsets import OffsetCommitKey, OffsetCommitValue
 from ottla.group_coordinator.topics import Topics
 from ottla.wire.uuids import ZERO_UUID
 
 NO_TIMESTAMP = -1
+NO_PRODUCER_ID = -1
 
 
 class Offsets:
     """Offsets by group, topic and partition; no level is ever left empty."""
 
     def __init__(self) -> None:
+        self.pending = PendingOffsets()
         self._groups: dict[str, dict[str, dict[int, OffsetCommitValue]]] = {}
 
     def apply(self, key: OffsetCommitKey, value: OffsetCommitValue | None) -> None:
+        """Take in a record that belongs to no transaction."""
         if value is not None:
-            self._groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = value
+            if self.pending:
+                self.pending.overtake(key)
+            self._put(key, value)
             return
+        if self.pending:
+            self.pending.discard(key)
         topics = self._groups.get(key.group, {})
         partitions = topics.get(key.topic, {})
         partitions.pop(key.partition, None)
@@ -34,6 +42,16 @@ class Offsets:
             topics.pop(key.topic, None)
         if not topics:
             self._groups.pop(key.group, None)
+
+    def _put(self, key: OffsetCommitKey, value: OffsetCommitValue) -> None:
+        self._groups.setdefault(key.group, {}).setdefault(key.topic, {})[key.partition] = value
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """Take in a marker."""
+        for key, pending in self.pending.end(producer_id):
+            if committed and pending.value is not None:
+                self._put(key, pending.value)
+                self.pending.overtake(key, pending.record_offset)
 
     def get(self, group_id: str, topic: str, partition: int) -> OffsetCommitValue | None:
         return self._groups.get(group_id, {}).get(topic, {}).get(partition)
@@ -51,24 +69,31 @@ class Offsets:
     # Records that remove offsets ---------------------------------------------------------------------------
 
     def delete_group(self, group_id: str) -> list[CoordinatorRecord]:
-        return [
+        records = [
             tombstone(OffsetCommitKey(group_id, topic, partition))
             for topic, partitions in self.of_group(group_id).items()
             for partition in partitions
         ]
+        return records + [
+            tombstone(OffsetCommitKey(group_id, topic, partition))
+            for topic, partition in self.pending.of_group(group_id)
+            if self.get(group_id, topic, partition) is None
+        ]
 
     def delete_topics(self, names: frozenset[str]) -> list[CoordinatorRecord]:
         """Topics were deleted."""
-        return [
+        records = [
             tombstone(OffsetCommitKey(group_id, topic, partition))
             for group_id, topics in self._groups.items()
             for topic in names & topics.keys()
             for partition in topics[topic]
         ]
+        return records + [tombstone(key) for key, _ in self.pending if key.topic in names]
 
     def delete_orphans(self, topics: Topics) -> list[CoordinatorRecord]:
         """Topics were deleted while nobody looked: those that are gone, or others of the same name."""
-        return [tombstone(key) for key, value in self if not _exists(topics, key.topic, value)]
+        records = [tombstone(key) for key, value in self if not _exists(topics, key.topic, value)]
+        return records + [tombstone(key) for key, _ in self.pending if topics.by_name(key.topic) is None]
 
     def expire(
         self, group_id: str, group: Group, now_ms: int, retention_ms: int
@@ -83,8 +108,9 @@ class Offsets:
                     tombstone(OffsetCommitKey(group_id, topic, partition))
                     for partition, value in partitions.items()
                     if _is_expired(group, value, now_ms, retention_ms)
+                    and not self.pending.has(group_id, topic, partition)
                 ]
-        return records, len(records) == count
+        return records, len(records) == count and not self.pending.has_group(group_id)
 
 
 def _exists(topics: Topics, name: str, value: OffsetCommitValue) -> bool:

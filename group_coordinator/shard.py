@@ -41,7 +41,7 @@ from ottla.group_coordinator.effects import (
     TimerKey,
 )
 from ottla.group_coordinator.group import Group
-from ottla.group_coordinator.offsets import Offsets
+from ottla.group_coordinator.offsets import NO_PRODUCER_ID, Offsets
 from ottla.group_coordinator.records import CoordinatorRecord
 from ottla.group_coordinator.records.classic_group import GroupMetadataKey, GroupMetadataValue
 from ottla.group_coordinator.records.offsets import OffsetCommitKey, OffsetCommitValue
@@ -102,12 +102,21 @@ class GroupShard:
 
     # What the log holds ------------------------------------------------------------------------------------
 
-    def apply(self, record: CoordinatorRecord, now_ms: int) -> None:
-        """Take in a record of the log."""
+    def apply(
+        self,
+        record: CoordinatorRecord,
+        now_ms: int,
+        producer_id: int = NO_PRODUCER_ID,
+        record_offset: int = -1,
+    ) -> None:
+        """Take in a record of the log; one with a producer id belongs to a transaction."""
         key, value = record
         if isinstance(key, OffsetCommitKey):
             assert value is None or isinstance(value, OffsetCommitValue)
-            self.offsets.apply(key, value)
+            if producer_id != NO_PRODUCER_ID and value is not None:
+                self.offsets.pending.add(producer_id, key, value, record_offset)
+            else:
+                self.offsets.apply(key, value)
             if value is not None and key.group not in self.groups:
                 # Offsets without a group are those of a consumer that assigns its partitions itself.
                 self.groups[key.group] = ClassicGroup(key.group, state_timestamp_ms=now_ms)
@@ -120,6 +129,10 @@ class GroupShard:
             apply_consumer_record(self.groups, record)
         elif type(key) in SHARE_RECORDS:
             apply_share_record(self.groups, record, now_ms)
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """Take in a marker of the log."""
+        self.offsets.end_transaction(producer_id, committed=committed)
 
     def loaded(self, now_ms: int) -> list[Effect]:
         """The whole log has been applied: sessions run from now on."""

@@ -42,7 +42,13 @@ class Partition:
         self.waiters: set[AppendWaiter] = set()
         self.flushed_ms = 0  # when everything in the log was last known to be on the disk
 
-    def append(self, batches: memoryview, now_ms: int, origin: AppendOrigin = _CLIENT) -> AppendResult:
+    def append(
+        self,
+        batches: memoryview,
+        now_ms: int,
+        origin: AppendOrigin = _CLIENT,
+        transaction_version: int = 0,
+    ) -> AppendResult:
         """Append batches and wake whoever waits for them. Raises KafkaError, or CostlyBatch if a client's batch must
         be prepared in a worker thread and handed to `append_prepared`."""
         log = self.log
@@ -51,7 +57,13 @@ class Partition:
                 raise CostlyBatch
             batch = prepare_client_batch(batches, log.rules, now_ms, CHEAP_OPENED_BYTES)
             return self.append_prepared(batch, now_ms)
-        result = log.append(batches, leader_epoch=self.leader_epoch, now_ms=now_ms, origin=origin)
+        result = log.append(
+            batches,
+            leader_epoch=self.leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            transaction_version=transaction_version,
+        )
         self._note_append()
         return result
 

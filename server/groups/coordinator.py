@@ -86,6 +86,31 @@ class GroupCoordinator:
             self._give_up(runner, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
             raise
 
+    def end_transaction(
+        self,
+        partition: int,
+        batch: memoryview,
+        producer_id: int,
+        *,
+        committed: bool,
+        transaction_version: int,
+    ) -> bool:
+        """Append the marker of a transaction to a partition of the groups' topic, and settle the offsets that were
+        committed in it; whether a flush is due. Raises KafkaError when the log refuses it or the shard is not ready."""
+        runner = self._ready_runner(partition)
+        try:
+            return runner.end_transaction(
+                batch,
+                self._broker.now_ms(),
+                producer_id,
+                committed=committed,
+                transaction_version=transaction_version,
+            )
+        except KafkaError as error:
+            if error.code is ErrorCode.KAFKA_STORAGE_ERROR:
+                self._give_up(runner, error)
+            raise
+
     def shard_of(self, group_id: str) -> GroupShard:
         """For looking at a group. Raises KafkaError when its shard is not here or not ready."""
         return self._runner_of(group_id).shard
@@ -102,7 +127,9 @@ class GroupCoordinator:
         topic = self._broker.image.topics_by_name.get(OFFSETS_TOPIC)
         if topic is None:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        index = coordinator_partition(group_id, len(topic.partitions))
+        return self._ready_runner(coordinator_partition(group_id, len(topic.partitions)))
+
+    def _ready_runner(self, index: int) -> ShardRunner:
         runner = self._runners.get(index)
         if runner is not None:
             return runner

@@ -1,13 +1,15 @@
 """Reading a partition of `__consumer_offsets` back into a shard, slice by slice.
 
-Offsets that were committed in a transaction count when its marker says so; until then they wait by producer id.
+Offsets that were committed in a transaction count when its marker says so; those of a transaction without one are
+pending still.
 """
 
 from __future__ import annotations
 
 import logging
 
-from ottla.group_coordinator.records import CoordinatorRecord, UnknownRecordType, decode_record
+from ottla.group_coordinator.offsets import NO_PRODUCER_ID
+from ottla.group_coordinator.records import UnknownRecordType, decode_record
 from ottla.group_coordinator.shard import GroupShard
 from ottla.log_store.log import Log
 from ottla.wire.errors import MalformedMessage
@@ -26,7 +28,6 @@ class ShardLoader:
         self._slice_bytes = slice_bytes
         self._next_offset = source.log_start_offset
         self._end_offset = source.log_end_offset
-        self._open_transactions: dict[int, list[CoordinatorRecord]] = {}
         self.record_count = 0
 
     @property
@@ -48,7 +49,7 @@ class ShardLoader:
 
     def _replay(self, batch: BatchView, now_ms: int) -> None:
         if batch.is_control:
-            self._end_transaction(batch, now_ms)
+            self._end_transaction(batch)
             return
         for raw in iter_records(batch):
             if raw.key is None:
@@ -59,16 +60,11 @@ class ShardLoader:
                 log.warning("record not understood log=%s offset=%d: %s", self._log.name, raw.offset, error)
                 continue
             self.record_count += 1
-            if batch.is_transactional:
-                self._open_transactions.setdefault(batch.producer_id, []).append(record)
-            else:
-                self._shard.apply(record, now_ms)
+            producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER_ID
+            self._shard.apply(record, now_ms, producer_id, raw.offset)
 
-    def _end_transaction(self, batch: BatchView, now_ms: int) -> None:
+    def _end_transaction(self, batch: BatchView) -> None:
         for marker in iter_records(batch):
             kind = control_type_of(marker)
             if kind in (ControlType.COMMIT, ControlType.ABORT):
-                records = self._open_transactions.pop(batch.producer_id, [])
-                if kind == ControlType.COMMIT:
-                    for record in records:
-                        self._shard.apply(record, now_ms)
+                self._shard.end_transaction(batch.producer_id, committed=kind == ControlType.COMMIT)

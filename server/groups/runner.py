@@ -19,6 +19,7 @@ from ottla.group_coordinator.effects import (
     ShareMemberGone,
     TimerKey,
 )
+from ottla.group_coordinator.offsets import NO_PRODUCER_ID
 from ottla.group_coordinator.records import encode_key, encode_value
 from ottla.group_coordinator.shard import GroupShard
 from ottla.log_store.validation import AppendOrigin
@@ -129,8 +130,25 @@ class ShardRunner:
             Record(offset, now_ms, encode_key(record.key), encode_value(record.value))
             for offset, record in enumerate(effect.records)
         ]
-        batch = memoryview(bytearray(build_batch(records, codec=self._codec())))
-        result = self.partition.append(batch, now_ms, AppendOrigin.COORDINATOR)
+        batch = build_batch(
+            records,
+            codec=self._codec(),
+            producer_id=effect.producer_id,
+            producer_epoch=effect.producer_epoch,
+            is_transactional=effect.producer_id != NO_PRODUCER_ID,
+        )
+        result = self.partition.append(memoryview(bytearray(batch)), now_ms, AppendOrigin.COORDINATOR)
         self.flush_due = self.flush_due or result.flush_due
-        for record in effect.records:
-            self.shard.apply(record, now_ms)
+        for offset, record in enumerate(effect.records, result.base_offset):
+            self.shard.apply(record, now_ms, effect.producer_id, offset)
+
+    def end_transaction(
+        self, batch: memoryview, now_ms: int, producer_id: int, *, committed: bool, transaction_version: int
+    ) -> bool:
+        """Append a marker and let it count; whether a flush is due. Raises KafkaError, with nothing changed, when the
+        log refuses it."""
+        if self.failure is not None:
+            raise self.failure
+        result = self.partition.append(batch, now_ms, AppendOrigin.COORDINATOR, transaction_version)
+        self.shard.end_transaction(producer_id, committed=committed)
+        return result.flush_due
