@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 import trio
 
@@ -30,8 +30,8 @@ from ottla.metadata.controller.broker_registration import (
 from ottla.metadata.controller.plan import Plan
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.store import MetadataSettings, MetadataStore
+from ottla.server.coordinators import Coordinators
 from ottla.server.fetch_sessions import FetchSessionCache
-from ottla.server.groups.coordinator import GroupCoordinator
 from ottla.server.limits import Limits
 from ottla.server.log_catalog import LogCatalog, StorageFailed
 from ottla.server.log_cleaner import LogCleaner
@@ -39,10 +39,13 @@ from ottla.server.maintenance import Maintenance
 from ottla.server.partition_table import PartitionTable
 from ottla.server.producer_ids import ProducerIds
 from ottla.server.registry import Registry, load_registry
-from ottla.server.share.coordinator import ShareGroups
 from ottla.server.storage import Storage
 from ottla.server.topic_configs import TopicConfigs
 from ottla.wire.uuids import Uuid
+
+if TYPE_CHECKING:
+    from ottla.server.groups.coordinator import GroupCoordinator
+    from ottla.server.share.coordinator import ShareGroups
 
 log = logging.getLogger("ottla.server")
 Results = TypeVar("Results")
@@ -69,8 +72,7 @@ class Broker:
         self.producer_ids = ProducerIds(self)
         self.maintenance = Maintenance(self)
         self.cleaner = LogCleaner(self)
-        self.groups = GroupCoordinator(self)
-        self.share = ShareGroups(self)
+        self.coordinators = Coordinators(self)
         self.storage = Storage(self)
         self.stopping = False
         self.settling = False  # the image tells of partitions whose logs are being made
@@ -93,8 +95,6 @@ class Broker:
             broker.storage.check()
             await broker._register(endpoints, homes)
             logs.serve(store.image)
-            broker.groups.open()
-            broker.share.states.open()
         except BaseException:
             for directory in directories:
                 directory.release()
@@ -117,6 +117,14 @@ class Broker:
     @property
     def partitions(self) -> PartitionTable:
         return self.logs.partitions
+
+    @property
+    def groups(self) -> GroupCoordinator:
+        return self.coordinators.groups
+
+    @property
+    def share(self) -> ShareGroups:
+        return self.coordinators.share
 
     @property
     def node_id(self) -> int:
@@ -160,8 +168,7 @@ class Broker:
                     self.settling = True
                     try:
                         await self.logs.follow(self.image, delta, now_ms)
-                        self.groups.follow(delta)
-                        self.share.follow(delta)
+                        self.coordinators.follow(delta)
                     finally:
                         self.settling = False
                     if self.partitions.offline:
@@ -188,14 +195,13 @@ class Broker:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.maintenance.run)
             nursery.start_soon(self.cleaner.run)
-            nursery.start_soon(self.groups.run)
-            nursery.start_soon(self.share.run)
+            nursery.start_soon(self.coordinators.run)
             nursery.start_soon(self.storage.run)
 
     def begin_stop(self) -> None:
         """Let whoever waits be answered with what there is."""
         self.stopping = True
-        self.groups.begin_stop()
+        self.coordinators.begin_stop()
         for partition in self.partitions:
             partition.wake()
 

@@ -1,23 +1,29 @@
 """Which API is served, by which function, in which versions.
 
-A handler module holds one function marked with `@serves(RequestClass)`. `load_registry` imports every module of
-`ottla.server.handlers`, so adding an API edits nothing but its own files. What ApiVersions advertises is read
-from here and from nowhere else.
+A handler module is named after its API and holds one function marked with `@serves(RequestClass)`. `load_registry`
+finds the modules of `ottla.server.handlers` by their names, so adding an API edits nothing but its own files; a
+module is imported when its API is first asked for, or soon after the start, so that the first clients do not wait
+for code they do not use. The versions are all that Kafka has. What ApiVersions advertises is read from here and from
+nowhere else.
 """
+
+from __future__ import annotations
 
 import importlib
 import pkgutil
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ottla.server.context import RequestContext
-from ottla.wire.api_keys import ApiKey
+from ottla.wire.api_keys import ApiKey, api_key_info
 from ottla.wire.schema import decode_bounded, encoder
 
 # The arrays of one request, nested ones included, have no more elements than this: a fetch of 200,000 partitions
 # passes, a frame full of empty strings does not.
 MAX_REQUEST_ELEMENTS = 250_000
+
+# ApiVersions tells less than the lowest version served of Produce: old librdkafka looks for it (KAFKA-18659).
+_ADVERTISED_MIN = {ApiKey.PRODUCE: 0}
 
 # A handler answers with a response message, with None where the protocol has no answer (acks=0), or with a
 # coroutine of either when it has to wait.
@@ -25,17 +31,57 @@ Answer = Any
 HandlerFunction = Callable[[RequestContext, Any], Answer | Awaitable[Answer]]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+_HANDLERS = "ottla.server.handlers"
+_MARK = "ottla_serves"
 
-@dataclass(frozen=True, slots=True)
+
+def serves(request_type: type[Any]) -> Callable[[Function], Function]:
+    """Mark a function as the handler of a request class, for all versions that class knows."""
+
+    def mark(function: Function) -> Function:
+        setattr(function, _MARK, request_type)
+        return function
+
+    return mark
+
+
 class Registration:
-    """One served API."""
+    """One served API. Its code is there from `load` on, which the first use of it calls."""
 
-    api_key: ApiKey
-    request_type: type[Any]
+    __slots__ = ("advertised_min", "api_key", "function", "max_version", "min_version", "request_type")
+
     function: HandlerFunction
-    min_version: int
-    max_version: int
-    advertised_min: int
+    request_type: type[Any]
+
+    def __init__(self, api_key: ApiKey) -> None:
+        info = api_key_info(api_key)
+        self.api_key = api_key
+        self.min_version = info.min_version
+        self.max_version = info.max_version
+        self.advertised_min = _ADVERTISED_MIN.get(api_key, info.min_version)
+
+    def __getattr__(self, name: str) -> Any:
+        # Reached only while the slots of the code are empty.
+        if name not in ("function", "request_type"):
+            raise AttributeError(name)
+        self.load()
+        return getattr(self, name)
+
+    def load(self) -> None:
+        """Import the handler."""
+        module = importlib.import_module(f"{_HANDLERS}.{self.api_key.name.lower()}")
+        marked = [
+            value
+            for value in vars(module).values()
+            if hasattr(value, _MARK) and value.__module__ == module.__name__
+        ]
+        if len(marked) != 1:
+            raise RuntimeError(f"{module.__name__} has {len(marked)} functions marked with @serves")
+        request_type = getattr(marked[0], _MARK)
+        if request_type.API_KEY is not self.api_key:
+            raise RuntimeError(f"{module.__name__} serves {request_type.API_KEY.name}")
+        self.request_type = request_type
+        self.function = marked[0]
 
     def decode(self, version: int, frame: memoryview, position: int) -> Any:
         """The request body that starts at `position` of the frame."""
@@ -47,47 +93,10 @@ class Registration:
 
 
 Registry = dict[int, Registration]
-_MARK = "ottla_serves"
-
-
-def serves(request_type: type[Any], *, advertised_min: int | None = None) -> Callable[[Function], Function]:
-    """Mark a function as the handler of a request class, for all versions that class knows.
-
-    `advertised_min` widens what ApiVersions tells below what is served; only Produce needs it (KAFKA-18659).
-    """
-
-    def mark(function: Function) -> Function:
-        setattr(
-            function,
-            _MARK,
-            Registration(
-                api_key=request_type.API_KEY,
-                request_type=request_type,
-                function=function,
-                min_version=request_type.MIN_VERSION,
-                max_version=request_type.MAX_VERSION,
-                advertised_min=request_type.MIN_VERSION if advertised_min is None else advertised_min,
-            ),
-        )
-        return function
-
-    return mark
 
 
 def load_registry() -> Registry:
-    """Import every handler module and return what they serve, by API key."""
-    package = importlib.import_module("ottla.server.handlers")
-    registry: Registry = {}
-    for module_info in pkgutil.iter_modules(package.__path__):
-        module = importlib.import_module(f"{package.__name__}.{module_info.name}")
-        for value in vars(module).values():
-            registration = getattr(value, _MARK, None)
-            if (
-                not isinstance(registration, Registration)
-                or registration.function.__module__ != module.__name__
-            ):
-                continue
-            if registration.api_key in registry:
-                raise RuntimeError(f"two handlers serve {registration.api_key.name}")
-            registry[registration.api_key] = registration
-    return dict(sorted(registry.items()))
+    """What is served, by API key."""
+    package = importlib.import_module(_HANDLERS)
+    keys = sorted(ApiKey[module.name.upper()] for module in pkgutil.iter_modules(package.__path__))
+    return {key: Registration(key) for key in keys}

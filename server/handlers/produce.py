@@ -189,7 +189,7 @@ async def _open_then_answer(produce: _Produce, response: ProduceResponse) -> Pro
     return await _flush_then_answer(produce, produce.answer_with(response))
 
 
-@serves(ProduceRequest, advertised_min=0)
+@serves(ProduceRequest)
 def handle_produce(context: RequestContext, request: ProduceRequest):  # type: ignore[no-untyped-def]
     """Append every partition's batch; wait only for batches that take long to open, and for the flush policy."""
     produce = _Produce(context, request)

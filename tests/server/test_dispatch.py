@@ -24,7 +24,8 @@ FRAME = encode_request_header(RequestHeader(ApiKey.METADATA, VERSION, 5, "me")) 
 def dispatcher(function: HandlerFunction) -> Dispatcher:
     """Serves Metadata, version 1, by a function of the test's own."""
     context = RequestContext(None, "PLAINTEXT", "127.0.0.1")  # type: ignore[arg-type]
-    served = Registration(ApiKey.METADATA, MetadataRequest, function, VERSION, VERSION, VERSION)
+    served = Registration(ApiKey.METADATA)
+    served.request_type, served.function = MetadataRequest, function
     return Dispatcher({ApiKey.METADATA: served}, context)
 
 

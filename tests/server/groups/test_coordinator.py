@@ -167,6 +167,7 @@ async def test_transactions_in_the_log(tmp_path: Path) -> None:
     """Offsets that Apache Kafka committed in transactions count when the transaction was committed."""
     broker = await open_broker(tmp_path)
     partition = broker.partitions.by_name(OFFSETS_TOPIC, 0)
+    shard = broker.groups.shard_of("g")
     for producer_id, kind in ((1, ControlType.COMMIT), (2, ControlType.ABORT), (3, None)):
         key = OffsetCommitKey("g", "t", producer_id)
         records = [Record(0, 1, encode_key(key), encode_value(OffsetCommitValue(7)))]
@@ -179,7 +180,6 @@ async def test_transactions_in_the_log(tmp_path: Path) -> None:
                 kind, producer_id=producer_id, producer_epoch=0, coordinator_epoch=0, timestamp=1
             )
             partition.append(memoryview(bytearray(marker)), 1, AppendOrigin.COORDINATOR)
-    shard = broker.groups.shard_of("g")
     loader = ShardLoader(shard, partition.log, 1_000_000)
     while not loader.is_done:
         loader.load_slice(1)

@@ -1,0 +1,72 @@
+"""The coordinators of this broker, each made when somebody first needs it, or else soon after the start.
+
+Their code is a good part of all there is. A broker that is started for a test or for a topic without groups answers
+its first clients without having read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import trio
+
+if TYPE_CHECKING:
+    from ottla.metadata.image import MetadataDelta
+    from ottla.server.broker import Broker
+    from ottla.server.groups.coordinator import GroupCoordinator
+    from ottla.server.share.coordinator import ShareGroups
+
+_MAKE_ALL_AFTER_SECONDS = 0.5
+
+
+class Coordinators:
+    """What coordinates groups and share groups here."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._to_run, self._run_queue = trio.open_memory_channel[Callable[[], Awaitable[None]]](float("inf"))
+
+    @cached_property
+    def groups(self) -> GroupCoordinator:
+        from ottla.server.groups.coordinator import GroupCoordinator
+
+        coordinator = GroupCoordinator(self._broker)
+        coordinator.open()
+        self._to_run.send_nowait(coordinator.run)
+        return coordinator
+
+    @cached_property
+    def share(self) -> ShareGroups:
+        from ottla.server.share.coordinator import ShareGroups
+
+        coordinator = ShareGroups(self._broker)
+        coordinator.states.open()
+        self._to_run.send_nowait(coordinator.run)
+        return coordinator
+
+    def follow(self, delta: MetadataDelta) -> None:
+        """The metadata changed; what is made later will find it so."""
+        for name in ("groups", "share"):
+            if name in self.__dict__:
+                self.__dict__[name].follow(delta)
+
+    def begin_stop(self) -> None:
+        """Let whoever waits be answered with what there is."""
+        if "groups" in self.__dict__:
+            self.groups.begin_stop()
+
+    async def run(self) -> None:
+        """Run what is made until cancelled."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._make_all)
+            async for run in self._run_queue:
+                nursery.start_soon(run)
+
+    async def _make_all(self) -> None:
+        """Import in a thread, a handler at a time: the loop goes on meanwhile, and a stop does not wait long."""
+        await trio.sleep(_MAKE_ALL_AFTER_SECONDS)
+        for registration in self._broker.registry.values():
+            await trio.to_thread.run_sync(registration.load)
+        _ = self.groups, self.share
