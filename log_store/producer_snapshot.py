@@ -15,10 +15,9 @@ from __future__ import annotations
 import os
 import struct
 
-import crc32c
-
 from ottla.log_store.files import FileSystem, read_small_file, write_fully
 from ottla.log_store.producer_entry import BatchMetadata, ProducerEntry
+from ottla.wire.crc import crc32c
 
 VERSION = 1
 _HEAD = struct.Struct(">hI")
@@ -44,7 +43,7 @@ def encode_snapshot(producers: list[ProducerEntry]) -> bytes:
             entry.coordinator_epoch,
             -1 if entry.current_txn_first_offset is None else entry.current_txn_first_offset,
         )
-    return _HEAD.pack(VERSION, crc32c.crc32c(body)) + bytes(body)
+    return _HEAD.pack(VERSION, crc32c(body)) + bytes(body)
 
 
 def decode_snapshot(data: bytes) -> list[ProducerEntry]:
@@ -52,7 +51,7 @@ def decode_snapshot(data: bytes) -> list[ProducerEntry]:
         version, crc = _HEAD.unpack_from(data)
         if version != VERSION:
             raise CorruptSnapshot(f"version {version}")
-        if crc != crc32c.crc32c(memoryview(data)[_HEAD.size :]):
+        if crc != crc32c(memoryview(data)[_HEAD.size :]):
             raise CorruptSnapshot("the checksum does not match")
         (count,) = _COUNT.unpack_from(data, _HEAD.size)
         start = _HEAD.size + _COUNT.size

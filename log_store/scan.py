@@ -14,10 +14,9 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import crc32c as _crc32c
-
 from ottla.log_store.segment import Segment
 from ottla.log_store.txn_index import AbortedTxn
+from ottla.wire.crc import crc32c
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.header import (
     HEADER,
@@ -39,7 +38,7 @@ _SMALLEST_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
 _REACH: Final = 0x7FFFFFFF
 
 _unpack = HEADER.unpack_from
-_crc_of = _crc32c.crc32c
+_crc_of = crc32c
 _unpack_offset_and_length = struct.Struct(">qi").unpack_from
 
 

@@ -18,9 +18,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
-import crc32c
-
 from ottla.config.topic_config import TopicConfig
+from ottla.wire.crc import crc32c
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.builder import build_batch, with_offsets
 from ottla.wire.records.compression import Codec, compress, decompress
@@ -337,7 +336,7 @@ def _recompress(
     attributes = batch.attributes & _KEPT_ATTRIBUTES | codec
     struct.pack_into(">i", data, 8, len(data) - LOG_OVERHEAD)
     struct.pack_into(">h", data, ATTRIBUTES_POSITION, attributes)
-    struct.pack_into(">I", data, 17, crc32c.crc32c(memoryview(data)[ATTRIBUTES_POSITION:]))
+    struct.pack_into(">I", data, 17, crc32c(memoryview(data)[ATTRIBUTES_POSITION:]))
     return BatchView(memoryview(data))
 
 

@@ -30,11 +30,10 @@ from ottla.metadata.controller.broker_registration import (
 from ottla.metadata.controller.plan import Plan
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.store import MetadataSettings, MetadataStore
-from ottla.server.coordinators import Coordinators
 from ottla.server.fetch_sessions import FetchSessionCache
+from ottla.server.late_parts import LateParts
 from ottla.server.limits import Limits
 from ottla.server.log_catalog import LogCatalog, StorageFailed
-from ottla.server.log_cleaner import LogCleaner
 from ottla.server.maintenance import Maintenance
 from ottla.server.partition_table import PartitionTable
 from ottla.server.producer_ids import ProducerIds
@@ -45,6 +44,7 @@ from ottla.wire.uuids import Uuid
 
 if TYPE_CHECKING:
     from ottla.server.groups.coordinator import GroupCoordinator
+    from ottla.server.log_cleaner import LogCleaner
     from ottla.server.share.coordinator import ShareGroups
 
 log = logging.getLogger("ottla.server")
@@ -71,8 +71,7 @@ class Broker:
         )
         self.producer_ids = ProducerIds(self)
         self.maintenance = Maintenance(self)
-        self.cleaner = LogCleaner(self)
-        self.coordinators = Coordinators(self)
+        self.late = LateParts(self)
         self.storage = Storage(self)
         self.stopping = False
         self.settling = False  # the image tells of partitions whose logs are being made
@@ -120,11 +119,15 @@ class Broker:
 
     @property
     def groups(self) -> GroupCoordinator:
-        return self.coordinators.groups
+        return self.late.groups
 
     @property
     def share(self) -> ShareGroups:
-        return self.coordinators.share
+        return self.late.share
+
+    @property
+    def cleaner(self) -> LogCleaner:
+        return self.late.cleaner
 
     @property
     def node_id(self) -> int:
@@ -168,7 +171,7 @@ class Broker:
                     self.settling = True
                     try:
                         await self.logs.follow(self.image, delta, now_ms)
-                        self.coordinators.follow(delta)
+                        self.late.follow(delta)
                     finally:
                         self.settling = False
                     if self.partitions.offline:
@@ -194,14 +197,13 @@ class Broker:
         """Chores, compaction and timers of groups, until cancelled. StorageFailed when there is no disk left."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.maintenance.run)
-            nursery.start_soon(self.cleaner.run)
-            nursery.start_soon(self.coordinators.run)
+            nursery.start_soon(self.late.run)
             nursery.start_soon(self.storage.run)
 
     def begin_stop(self) -> None:
         """Let whoever waits be answered with what there is."""
         self.stopping = True
-        self.coordinators.begin_stop()
+        self.late.begin_stop()
         for partition in self.partitions:
             partition.wake()
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import crc32c as _crc32c
-
 from ottla.log_store.compaction.key_map import KeyMap
 from ottla.log_store.compaction.transactions import CleanedTransactions
 from ottla.log_store.files import Buffer
 from ottla.log_store.txn_index import AbortedTxn
+from ottla.wire.crc import crc32c
 from ottla.wire.records.builder import write_varint
 from ottla.wire.records.compression import Codec, compress
 from ottla.wire.records.header import (
@@ -205,6 +204,6 @@ def _batch(
         count,
     )
     batch[HEADER_SIZE:] = payload
-    crc = _crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
+    crc = crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
     batch[_CRC_POSITION : _CRC_POSITION + 4] = crc.to_bytes(4, "big")
     return bytes(batch)

@@ -216,8 +216,9 @@ class GroupCoordinator:
             for runner in list(self._runners.values()):
                 self._drop(runner, KafkaError(ErrorCode.NOT_COORDINATOR))
         partitions = self._broker.partitions.of_topic(OFFSETS_TOPIC)
+        known = self._runners.keys() | self._loading  # of a coordinator made while the partitions were
         for topic, index in delta.new_partitions:
-            if topic.name == OFFSETS_TOPIC and index in partitions:
+            if topic.name == OFFSETS_TOPIC and index in partitions and index not in known:
                 self._take_over(partitions[index])
         changed = frozenset(topic.name for topic, _ in delta.new_partitions)
         if deleted or changed:

@@ -151,8 +151,9 @@ class ShareStates:
         if any(topic.name == SHARE_STATE_TOPIC for topic in delta.deleted_topics):
             self._loaded.clear()
         partitions = self._broker.partitions.of_topic(SHARE_STATE_TOPIC)
+        known = self._loaded.keys() | self._loading  # of states made while the partitions were
         for topic, index in delta.new_partitions:
-            if topic.name == SHARE_STATE_TOPIC and index in partitions:
+            if topic.name == SHARE_STATE_TOPIC and index in partitions and index not in known:
                 self._take_over(partitions[index])
         if delta.deleted_topics:
             for loaded in self._loaded.values():

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ottla.metadata.controller import plan_broker_departure, plan_broker_registration, plan_create_topics
+from ottla.metadata.controller.broker_registration import plan_broker_departure, plan_broker_registration
+from ottla.metadata.controller.create_topics import plan_create_topics
 from ottla.metadata.image import MetadataDelta
 from ottla.metadata.records import BrokerEndpoint
 from ottla.metadata.store import MetadataStore

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterable
 
 from ottla.config.broker_config import BrokerConfig
-from ottla.metadata.controller import plan_broker_registration
+from ottla.metadata.controller.broker_registration import plan_broker_registration
 from ottla.metadata.image import TOPIC_RESOURCE, MetadataImage
 from ottla.metadata.records import (
     BrokerEndpoint,

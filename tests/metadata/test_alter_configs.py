@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ottla.metadata.controller import plan_alter_configs, plan_incremental_alter_configs
+from ottla.metadata.controller.alter_configs import plan_alter_configs, plan_incremental_alter_configs
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import ClearElrRecord, ConfigRecord
 from ottla.wire.errors import ErrorCode

@@ -5,7 +5,11 @@ from typing import Any
 import pytest
 
 from ottla.config.listeners import Endpoint
-from ottla.metadata.controller import broker_endpoints, plan_broker_departure, plan_broker_registration
+from ottla.metadata.controller.broker_registration import (
+    broker_endpoints,
+    plan_broker_departure,
+    plan_broker_registration,
+)
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import (
     BrokerEndpoint,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ottla.metadata.controller import plan_create_partitions
+from ottla.metadata.controller.create_partitions import plan_create_partitions
 from ottla.metadata.records import PartitionRecord
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.create_partitions import (

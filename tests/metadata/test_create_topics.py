@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ottla.metadata.controller import plan_create_topics
+from ottla.metadata.controller.create_topics import plan_create_topics
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import ConfigRecord, PartitionRecord, TopicRecord
 from ottla.wire.errors import ErrorCode, KafkaError

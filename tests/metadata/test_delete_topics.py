@@ -2,7 +2,7 @@
 
 import pytest
 
-from ottla.metadata.controller import plan_delete_topics
+from ottla.metadata.controller.delete_topics import plan_delete_topics
 from ottla.metadata.records import RemoveTopicRecord
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState

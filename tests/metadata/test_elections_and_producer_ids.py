@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ottla.metadata.controller import plan_elect_leaders, plan_producer_id_block
+from ottla.metadata.controller.elect_leaders import plan_elect_leaders
+from ottla.metadata.controller.producer_ids import plan_producer_id_block
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import PartitionChangeRecord, ProducerIdsRecord, RegisterBrokerRecord
 from ottla.wire.errors import ErrorCode, KafkaError

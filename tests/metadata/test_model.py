@@ -8,13 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from ottla.metadata.controller import (
-    plan_create_partitions,
-    plan_create_topics,
-    plan_delete_topics,
-    plan_incremental_alter_configs,
-    plan_producer_id_block,
-)
+from ottla.metadata.controller.alter_configs import plan_incremental_alter_configs
+from ottla.metadata.controller.create_partitions import plan_create_partitions
+from ottla.metadata.controller.create_topics import plan_create_topics
+from ottla.metadata.controller.delete_topics import plan_delete_topics
+from ottla.metadata.controller.producer_ids import plan_producer_id_block
 from ottla.metadata.store import MetadataSettings, MetadataStore
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest

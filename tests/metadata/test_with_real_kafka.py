@@ -7,7 +7,7 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from compat_tests.kafka.real import RealKafka
 from compat_tests.kafka.tools import run_tool
-from ottla.metadata.controller import plan_producer_id_block
+from ottla.metadata.controller.producer_ids import plan_producer_id_block
 from ottla.metadata.image import BROKER_RESOURCE
 from ottla.metadata.records import ConfigRecord
 from tests.metadata.directories import NOW_MS, create_topic, depart, open_store, register

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import crc32c as _crc32c
-
+from ottla.wire.crc import crc32c
 from ottla.wire.records.compression import Codec, compress
 from ottla.wire.records.header import (
     ATTRIBUTES_POSITION,
@@ -99,7 +98,7 @@ def build_batch(
         base_sequence,
         len(records),
     )
-    crc = _crc32c.crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
+    crc = crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
     batch[_CRC_POSITION : _CRC_POSITION + 4] = crc.to_bytes(4, "big")
     return bytes(batch)
 

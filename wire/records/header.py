@@ -23,8 +23,7 @@ import struct
 from collections.abc import Iterator
 from typing import ClassVar
 
-import crc32c as _crc32c
-
+from ottla.wire.crc import crc32c
 from ottla.wire.errors import ErrorCode, KafkaError
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
@@ -58,7 +57,7 @@ _pack_epoch = struct.Struct(">i").pack_into
 _pack_crc = struct.Struct(">I").pack_into
 _pack_attributes = struct.Struct(">h").pack_into
 _unpack_attributes = struct.Struct(">h").unpack_from
-_crc_of = _crc32c.crc32c
+_crc_of = crc32c
 
 
 class CorruptBatch(KafkaError):

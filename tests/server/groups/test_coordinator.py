@@ -13,6 +13,7 @@ from ottla.config.broker_config import BrokerConfig
 from ottla.group_coordinator.records import encode_key, encode_value
 from ottla.group_coordinator.records.offsets import OffsetCommitKey, OffsetCommitValue
 from ottla.log_store.validation import AppendOrigin
+from ottla.metadata.image import MetadataDelta
 from ottla.server.broker import Broker
 from ottla.server.context import RequestContext
 from ottla.server.groups import runner as runner_module
@@ -190,3 +191,12 @@ async def test_transactions_in_the_log(tmp_path: Path) -> None:
 def append(partition: Any, records: list[tuple[Any, Any]]) -> None:
     made = [Record(n, 1, encode_key(key), encode_value(value)) for n, (key, value) in enumerate(records)]
     partition.append(memoryview(bytearray(build_batch(made))), 1, AppendOrigin.COORDINATOR)
+
+
+async def test_made_while_the_partitions_are_made(broker: Broker) -> None:
+    """A coordinator made before it hears of its partitions does not take them over a second time."""
+    partition = broker.partitions.by_name(OFFSETS_TOPIC, 0)
+    runner = broker.groups._runner_of("g")
+    topic = broker.image.topics_by_name[OFFSETS_TOPIC]
+    broker.late.follow(MetadataDelta(new_partitions=[(topic, partition.index)]))
+    assert broker.groups._runner_of("g") is runner

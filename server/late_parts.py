@@ -1,7 +1,7 @@
-"""The coordinators of this broker, each made when somebody first needs it, or else soon after the start.
+"""The parts of a broker that are made when somebody first needs them, or else soon after the start.
 
-Their code is a good part of all there is. A broker that is started for a test or for a topic without groups answers
-its first clients without having read it.
+The coordinators and the cleaner are a good part of all the code there is. A broker that is started for a test, or for
+a topic without groups, answers its first clients without having read it.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ottla.server.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC
+
 if TYPE_CHECKING:
     from ottla.metadata.image import MetadataDelta
     from ottla.server.broker import Broker
     from ottla.server.groups.coordinator import GroupCoordinator
+    from ottla.server.log_cleaner import LogCleaner
     from ottla.server.share.coordinator import ShareGroups
 
 _MAKE_ALL_AFTER_SECONDS = 0.5
 
 
-class Coordinators:
-    """What coordinates groups and share groups here."""
+class LateParts:
+    """What coordinates groups and share groups, and what compacts."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -35,6 +38,8 @@ class Coordinators:
         coordinator = GroupCoordinator(self._broker)
         coordinator.open()
         self._to_run.send_nowait(coordinator.run)
+        if SHARE_STATE_TOPIC in self._broker.image.topics_by_name:
+            _ = self.share  # both are loaded at once: members come back and fetch
         return coordinator
 
     @cached_property
@@ -45,6 +50,14 @@ class Coordinators:
         coordinator.states.open()
         self._to_run.send_nowait(coordinator.run)
         return coordinator
+
+    @cached_property
+    def cleaner(self) -> LogCleaner:
+        from ottla.server.log_cleaner import LogCleaner
+
+        cleaner = LogCleaner(self._broker)
+        self._to_run.send_nowait(cleaner.run)
+        return cleaner
 
     def follow(self, delta: MetadataDelta) -> None:
         """The metadata changed; what is made later will find it so."""
@@ -66,7 +79,8 @@ class Coordinators:
 
     async def _make_all(self) -> None:
         """Import in a thread, a handler at a time: the loop goes on meanwhile, and a stop does not wait long."""
-        await trio.sleep(_MAKE_ALL_AFTER_SECONDS)
+        if OFFSETS_TOPIC not in self._broker.image.topics_by_name:
+            await trio.sleep(_MAKE_ALL_AFTER_SECONDS)
         for registration in self._broker.registry.values():
             await trio.to_thread.run_sync(registration.load)
-        _ = self.groups, self.share
+        _ = self.groups, self.share, self.cleaner
