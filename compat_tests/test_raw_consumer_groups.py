@@ -14,6 +14,7 @@ from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from ottla.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, TopicPartitions
 from ottla.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -43,12 +44,30 @@ def topic(raw: RawClient, topic_name: str) -> tuple[str, bytes]:
     return topic_name, create_topic(raw, topic_name, 4)
 
 
-def assign_at_once(raw: RawClient, group: str) -> None:
-    """Let targets of this group be computed without a pause between them."""
-    config = AlterableConfig(name="consumer.assignment.interval.ms", config_operation=0, value="0")
-    resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group, configs=[config])
+def configure(raw: RawClient, group: str, **configs: str) -> None:
+    """Set configs of a group; underscores stand for dots."""
+    changes = [
+        AlterableConfig(name=f"consumer.{name.replace('_', '.')}", config_operation=0, value=value)
+        for name, value in configs.items()
+    ]
+    resource = AlterConfigsResource(resource_type=GROUP_RESOURCE, resource_name=group, configs=changes)
     (answer,) = raw.send(IncrementalAlterConfigsRequest(resources=[resource]), 1).responses
     assert answer.error_code == ErrorCode.NONE, answer.error_message
+
+
+def assign_at_once(raw: RawClient, group: str) -> None:
+    """Let targets of this group be computed without a pause between them."""
+    configure(raw, group, assignment_interval_ms="0")
+
+
+def beat_until(member: RawConsumer, owned: dict[bytes, list[int]]) -> None:
+    """Heartbeats until the member owns this."""
+
+    def owned_after_a_heartbeat() -> dict[bytes, list[int]]:
+        member.beat()
+        return member.owned
+
+    eventually(owned_after_a_heartbeat, owned)
 
 
 FULL: dict[str, Any] = {"rebalance_timeout_ms": 1000, "subscribed_topic_names": ["t"], "topic_partitions": []}
@@ -156,13 +175,61 @@ def test_partitions_that_are_added(raw: RawClient, group: str, topic: tuple[str,
     eventually(lambda: member.join().member_epoch, 2)
     grown = CreatePartitionsTopic(name=name, count=6, assignments=None)
     raw.send(CreatePartitionsRequest(topics=[grown], timeout_ms=10_000), 3)
-
-    def owned_after_a_heartbeat() -> dict[bytes, list[int]]:
-        member.beat()
-        return member.owned
-
-    eventually(owned_after_a_heartbeat, {topic_id: [0, 1, 2, 3, 4, 5]})
+    beat_until(member, {topic_id: [0, 1, 2, 3, 4, 5]})
     assert (member.epoch, describe(raw, group).assignor_name) == (3, "range")
+
+
+def test_topics_that_come_and_go(raw: RawClient, group: str, topic: tuple[str, bytes]) -> None:
+    """One that is subscribed to before it exists, that is deleted, and that is made again under its name."""
+    name, topic_id = topic
+    assign_at_once(raw, group)
+    member = RawConsumer(raw, group, "a", name, f"{name}-later", assignor="range")
+    eventually(lambda: member.join().member_epoch, 2)
+    assert member.owned == {topic_id: [0, 1, 2, 3]}
+    later_id = create_topic(raw, f"{name}-later", 2)
+    beat_until(member, {topic_id: [0, 1, 2, 3], later_id: [0, 1]})
+    raw.send(DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=10_000), 6)
+    beat_until(member, {later_id: [0, 1]})
+    again_id = create_topic(raw, name, 1)
+    assert again_id != topic_id
+    beat_until(member, {again_id: [0], later_id: [0, 1]})
+    member.beat()
+    assert describe(raw, group).group_state == "Stable"
+
+
+def test_configs_of_a_group(raw: RawClient, group: str, topic: tuple[str, bytes]) -> None:
+    """They are in effect with the next heartbeat."""
+    configure(raw, group, heartbeat_interval_ms="6000")
+    member = RawConsumer(raw, group, "a", topic[0])
+    eventually(lambda: member.join().heartbeat_interval_ms, 6000)
+    configure(raw, group, heartbeat_interval_ms="7000")
+    eventually(lambda: member.beat().heartbeat_interval_ms, 7000)
+
+
+def test_members_that_do_not_give_up_in_time(raw: RawClient, group: str, topic: tuple[str, bytes]) -> None:
+    """They are removed when their rebalance timeout is over; a static one that is away has its session instead."""
+    name, _ = topic
+    assign_at_once(raw, group)
+    away = RawConsumer(raw, group, "a", name, instance_id="i")
+    silent = RawConsumer(raw, group, "b", name)
+    eventually(lambda: away.join(rebalance_timeout_ms=100).member_epoch, 2)
+    silent.join(rebalance_timeout_ms=500)
+    for _ in range(2):
+        away.beat()
+        silent.beat()
+    assert describe(raw, group).group_state == "Stable"
+    for newcomer in "cd":
+        RawConsumer(raw, group, newcomer, name).join()
+    away.beat()
+    assert away.leave(-2).error_code == ErrorCode.NONE
+    silent.beat()
+
+    def members() -> set[str]:
+        return {each.member_id for each in describe(raw, group).members}
+
+    assert members() == {"a", "b", "c", "d"}
+    eventually(members, {"a", "c", "d"})
+    assert silent.beat().error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 def test_regular_expressions(raw: RawClient, group: str, topic: tuple[str, bytes]) -> None:
@@ -171,12 +238,7 @@ def test_regular_expressions(raw: RawClient, group: str, topic: tuple[str, bytes
     assign_at_once(raw, group)
     member = RawConsumer(raw, group, "a", regex=name[:-1] + ".")
     member.join()
-
-    def owned_after_a_heartbeat() -> dict[bytes, list[int]]:
-        member.beat()
-        return member.owned
-
-    eventually(owned_after_a_heartbeat, {topic_id: [0, 1, 2, 3]})
+    beat_until(member, {topic_id: [0, 1, 2, 3]})
     (described,) = describe(raw, group).members
     assert (described.subscribed_topic_names, described.subscribed_topic_regex) == ([], name[:-1] + ".")
 

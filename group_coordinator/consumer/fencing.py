@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ottla.group_coordinator.consumer import new_records
 from ottla.group_coordinator.consumer.context import REBALANCE, Changes, Context
 from ottla.group_coordinator.consumer.downgrade import downgrade_after_leaving
-from ottla.group_coordinator.consumer.member import ConsumerGroupMember, MemberState
+from ottla.group_coordinator.consumer.member import LEAVE_STATIC_EPOCH, ConsumerGroupMember, MemberState
 from ottla.group_coordinator.consumer.metadata_hash import metadata_hash
 from ottla.group_coordinator.consumer.state import ConsumerGroup
 from ottla.group_coordinator.consumer.subscriptions import subscriptions_after
@@ -43,6 +43,10 @@ def fence_on_timer(context: Context, key: TimerKey, changes: Changes) -> None:
     member = None if group is None else group.members.get(key.member_id)
     if group is None or member is None:
         return
-    if key.kind == REBALANCE and member.state is not MemberState.UNREVOKED_PARTITIONS:
+    if key.kind == REBALANCE and (
+        member.state is not MemberState.UNREVOKED_PARTITIONS
+        # A static member that is away has given up everything; its session decides how long it may be so.
+        or member.member_epoch == LEAVE_STATIC_EPOCH
+    ):
         return
     remove_members(context, group, [member], changes)

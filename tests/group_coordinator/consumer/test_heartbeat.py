@@ -179,6 +179,20 @@ def test_time_to_give_up_ends_with_giving_up(driver: Driver) -> None:
     assert (first.count, second.count) == (2, 2)
 
 
+def test_time_to_give_up_is_over_when_a_static_member_goes_away(driver: Driver) -> None:
+    """It has its session to come back, however little time it had to give something up."""
+    first = Member(driver, "a", "t", instance_id="i", rebalance_timeout_ms=5000)
+    first.join()
+    driver.pass_ms(1000)
+    Member(driver, "b", "t").join()
+    first.beat()
+    assert group_of(driver).members["a"].state is MemberState.UNREVOKED_PARTITIONS
+    first.leave(-2)
+    driver.pass_ms(6000)
+    assert "a" in group_of(driver).members
+    assert Member(driver, "c", "t", instance_id="i").join().error_code == ErrorCode.NONE
+
+
 def test_leaving(driver: Driver) -> None:
     """-1: the member is gone, its epoch comes back in the answer, the group starts a new epoch."""
     member = Member(driver, "m", "t")
