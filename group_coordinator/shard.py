@@ -7,7 +7,8 @@ room; this file knows which event is whose.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final
 
 from ottla.group_coordinator import admin, offset_requests
 from ottla.group_coordinator.classic.conversion import (
@@ -16,6 +17,7 @@ from ottla.group_coordinator.classic.conversion import (
     rebalance_after_downgrade,
 )
 from ottla.group_coordinator.classic.family import (
+    ClassicRequest,
     classic_timer_fired,
     handle_classic,
     offsets_committed,
@@ -75,6 +77,7 @@ from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetc
 from ottla.wire.messages.share_group_describe import DescribedGroup as DescribedShareGroup
 from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from ottla.wire.messages.sync_group import SyncGroupRequest
+from ottla.wire.schema import Message
 
 EXPIRY_TIMER = TimerKey("offsets.expiry", "")
 _NOT_FOUND_SINCE = 9
@@ -169,39 +172,39 @@ class GroupShard:
         return Turn(now_ms, self._settings(), self._new_id)
 
     def _handle_request(self, turn: Turn, event: GroupRequest) -> None:
-        request = event.message
-        if isinstance(request, JoinGroupRequest | SyncGroupRequest | HeartbeatRequest | LeaveGroupRequest):
-            group = self.groups.get(request.group_id)
-            if isinstance(group, ConsumerGroup) and not (
-                group.is_empty and isinstance(request, JoinGroupRequest)
-            ):
-                answer = consumer_groups.answer_classic_request
-                turn.effects += answer(self._consumer, group, event, turn.now_ms)
-            elif isinstance(group, ShareGroup) and isinstance(request, JoinGroupRequest):
-                refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-                turn.reply(event.waiter, refused)
-            else:
-                handle_classic(turn, self.groups, event, request)
-        elif isinstance(request, ShareGroupHeartbeatRequest):
-            share_heartbeat.heartbeat(self._share, turn, event)
-        elif isinstance(request, ConsumerGroupHeartbeatRequest):
-            if isinstance(self.groups.get(request.group_id), ShareGroup):
-                detail = f"Group {request.group_id} is not a consumer group."
-                refusal = ConsumerGroupHeartbeatResponse(
-                    error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=detail
-                )
-                turn.reply(event.waiter, refusal)
-                return
-            classic = ConvertibleClassicGroups(turn, self.groups)
-            turn.effects += consumer_groups.answer_heartbeat(self._consumer, classic, event, turn.now_ms)
-        elif isinstance(request, OffsetCommitRequest):
-            self._commit_offsets(turn, event, request)
-        elif isinstance(request, OffsetDeleteRequest):
-            self._delete_offsets(turn, event, request)
-        elif isinstance(request, DeleteGroupsRequest):
-            self._delete_groups(turn, event, request)
+        handle = _REQUESTS.get(type(event.message))
+        if handle is None:
+            raise TypeError(f"{type(event.message).__name__} is not a request to a group")
+        handle(self, turn, event, event.message)
+
+    def _classic_request(self, turn: Turn, event: GroupRequest, request: ClassicRequest) -> None:
+        group = self.groups.get(request.group_id)
+        if isinstance(group, ConsumerGroup) and not (
+            group.is_empty and isinstance(request, JoinGroupRequest)
+        ):
+            answer = consumer_groups.answer_classic_request
+            turn.effects += answer(self._consumer, group, event, turn.now_ms)
+        elif isinstance(group, ShareGroup) and isinstance(request, JoinGroupRequest):
+            refused = JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            turn.reply(event.waiter, refused)
         else:
-            raise TypeError(f"{type(request).__name__} is not a request to a group")
+            handle_classic(turn, self.groups, event, request)
+
+    def _consumer_heartbeat(
+        self, turn: Turn, event: GroupRequest, request: ConsumerGroupHeartbeatRequest
+    ) -> None:
+        if isinstance(self.groups.get(request.group_id), ShareGroup):
+            detail = f"Group {request.group_id} is not a consumer group."
+            refusal = ConsumerGroupHeartbeatResponse(
+                error_code=ErrorCode.GROUP_ID_NOT_FOUND, error_message=detail
+            )
+            turn.reply(event.waiter, refusal)
+            return
+        classic = ConvertibleClassicGroups(turn, self.groups)
+        turn.effects += consumer_groups.answer_heartbeat(self._consumer, classic, event, turn.now_ms)
+
+    def _share_heartbeat(self, turn: Turn, event: GroupRequest, _: ShareGroupHeartbeatRequest) -> None:
+        share_heartbeat.heartbeat(self._share, turn, event)
 
     def _timer_fired(self, turn: Turn, key: TimerKey) -> None:
         if key == EXPIRY_TIMER:
@@ -322,3 +325,16 @@ class GroupShard:
 
 def _awaits_members(group: Group) -> bool:
     return isinstance(group, ClassicGroup) and bool(group.pending_join)
+
+
+_REQUESTS: Final[Mapping[type[Message], Callable[[GroupShard, Turn, GroupRequest, Any], None]]] = {
+    JoinGroupRequest: GroupShard._classic_request,
+    SyncGroupRequest: GroupShard._classic_request,
+    HeartbeatRequest: GroupShard._classic_request,
+    LeaveGroupRequest: GroupShard._classic_request,
+    ConsumerGroupHeartbeatRequest: GroupShard._consumer_heartbeat,
+    ShareGroupHeartbeatRequest: GroupShard._share_heartbeat,
+    OffsetCommitRequest: GroupShard._commit_offsets,
+    OffsetDeleteRequest: GroupShard._delete_offsets,
+    DeleteGroupsRequest: GroupShard._delete_groups,
+}

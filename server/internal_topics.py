@@ -5,6 +5,8 @@ Clients see them marked as internal and may not produce to them.
 
 from __future__ import annotations
 
+import functools
+
 from ottla.config.broker_config import BrokerConfig
 from ottla.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 
@@ -60,7 +62,8 @@ def internal_topic_to_create(name: str, config: BrokerConfig, brokers: int) -> C
 
 def coordinator_partition(key: str, partition_count: int) -> int:
     """The partition of an internal topic whose leader coordinates a group or transactional id."""
-    return abs(java_string_hash(key)) % partition_count
+    hash_of = _remembered_hash if len(key) <= _REMEMBERED_CHARACTERS else java_string_hash
+    return abs(hash_of(key)) % partition_count
 
 
 def java_string_hash(text: str) -> int:
@@ -72,3 +75,8 @@ def java_string_hash(text: str) -> int:
     if value == 0x80000000:
         return 0
     return value - 0x1_0000_0000 if value > 0x7FFFFFFF else value
+
+
+# Heartbeats and commits ask for the same groups again and again; long keys would fill the memory.
+_REMEMBERED_CHARACTERS = 128
+_remembered_hash = functools.lru_cache(maxsize=10_000)(java_string_hash)

@@ -40,8 +40,18 @@ def heartbeat(
     changes: Changes,
 ) -> ConsumerGroupHeartbeatResponse:
     """A member joins with epoch 0, or shows that it is alive and what it owns."""
+    times = context.settings.times_of(group.group_id)
+    known = group.members.get(request.member_id)
+    if known is None:
+        check_room(group, request.member_id, request.instance_id, context.settings.max_size)
+    elif _has_arrived(group, known, changes.now_ms) and _says_nothing_new(known, event, request):
+        changes.set_timer(SESSION, group.group_id, known.member_id, times.session_timeout_ms)
+        return ConsumerGroupHeartbeatResponse(
+            member_id=known.member_id,
+            member_epoch=known.member_epoch,
+            heartbeat_interval_ms=times.heartbeat_interval_ms,
+        )
     joins = request.member_epoch == 0
-    check_room(group, request.member_id, request.instance_id, context.settings.max_size)
     member_id = request.member_id or context.new_member_id()
     owned = _owned(request.topic_partitions)
     member = _find_member(group, request, member_id, owned, changes)
@@ -51,7 +61,6 @@ def heartbeat(
     target = find_target(context, group, member, updated, subscribed, changes)
     moved = move_on(context, group, updated, target, subscribed, owned, changes)
 
-    times = context.settings.times_of(group.group_id)
     changes.set_timer(SESSION, group.group_id, member_id, times.session_timeout_ms)
     response = ConsumerGroupHeartbeatResponse(
         member_id=member_id,
@@ -61,6 +70,34 @@ def heartbeat(
     if joins or _is_full(request) or moved.assigned != member.assigned:
         response.assignment = _assignment(moved.assigned)
     return response
+
+
+def _has_arrived(group: ConsumerGroup, member: ConsumerGroupMember, now_ms: int) -> bool:
+    """Is there nothing to do for the group, and nothing that the member still has to give up or to get?"""
+    return (
+        group.assignment_epoch == group.group_epoch
+        and member.is_reconciled_to(group.assignment_epoch)
+        and not group.regex_counts
+        and not group.needs_refresh(now_ms)
+    )
+
+
+def _says_nothing_new(
+    member: ConsumerGroupMember, event: GroupRequest, request: ConsumerGroupHeartbeatRequest
+) -> bool:
+    """Nearly all heartbeats only show that the member is alive; they pass by everything else."""
+    return (
+        request.member_epoch == member.member_epoch
+        and request.subscribed_topic_names is None
+        and request.subscribed_topic_regex is None
+        and request.instance_id == member.instance_id
+        and request.rack_id is None
+        and request.server_assignor is None
+        and request.rebalance_timeout_ms == -1
+        and event.client_id == member.client_id
+        and event.client_host == member.client_host
+        and member.classic is None
+    )
 
 
 def _with_news(

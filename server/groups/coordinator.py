@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.server")
 
+_WITHOUT_GROUP_ID = (OffsetCommitRequest, DeleteGroupsRequest)
+"""Requests that may be to the group whose id is empty, which old consumers without a group commit to."""
+
 
 class GroupCoordinator:
     """The shards of this broker by partition."""
@@ -67,24 +70,63 @@ class GroupCoordinator:
 
     async def ask(self, context: RequestContext, group_id: str, message: Message) -> Any:
         """The answer of the group's shard. Raises KafkaError when there is none to ask, or it ends."""
-        if not group_id and not isinstance(message, OffsetCommitRequest | DeleteGroupsRequest):
+        runner, waiter, answer = self._hand_over(context, group_id, message)
+        if answer is None or runner.flush_due:
+            return await self._wait(runner, waiter, answer)
+        return answer
+
+    def answer(
+        self,
+        context: RequestContext,
+        group_id: str,
+        message: Message,
+        refuse: Callable[[KafkaError], Message],
+    ) -> Any:
+        """What a handler answers whose requests no group lets wait: the shard's answer, or what `refuse` makes of an
+        error. It is a coroutine only while the log has to be flushed first."""
+        try:
+            runner, waiter, answer = self._hand_over(context, group_id, message)
+        except KafkaError as error:
+            return refuse(error)
+        return self._answer_later(runner, waiter, answer, refuse) if runner.flush_due else answer
+
+    def _hand_over(
+        self, context: RequestContext, group_id: str, message: Message
+    ) -> tuple[ShardRunner, int, Any]:
+        if not group_id and not isinstance(message, _WITHOUT_GROUP_ID):
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         runner = self._runner_of(group_id)
+        waiter = next(self._waiters)
         request = GroupRequest(
-            next(self._waiters),
-            message,
-            context.api_version,
-            context.client_id or "",
-            f"/{context.client_host}",
+            waiter, message, context.api_version, context.client_id or "", f"/{context.client_host}"
         )
         try:
-            return await runner.ask(request, self._broker.now_ms())
+            return runner, waiter, runner.ask(request, self._broker.now_ms())
         except KafkaError as error:
             self._give_up(runner, error)
             raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
         except Exception:
             self._give_up(runner, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
             raise
+
+    async def _wait(self, runner: ShardRunner, waiter: int, answer: Any) -> Any:
+        try:
+            if answer is None:
+                answer = await runner.wait_for_answer(waiter)
+            if runner.flush_due:
+                await runner.flush()
+        except KafkaError as error:
+            self._give_up(runner, error)
+            raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
+        return answer
+
+    async def _answer_later(
+        self, runner: ShardRunner, waiter: int, answer: Any, refuse: Callable[[KafkaError], Message]
+    ) -> Any:
+        try:
+            return await self._wait(runner, waiter, answer)
+        except KafkaError as error:
+            return refuse(error)
 
     def end_transaction(
         self,

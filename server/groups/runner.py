@@ -71,31 +71,34 @@ class ShardRunner:
             raise self.failure
         self._execute(self.shard.handle(event, now_ms), now_ms)
 
-    async def ask(self, request: GroupRequest, now_ms: int) -> Any:
-        """The answer to a request, now or when the group is ready to give it. Raises KafkaError when the shard is given
-        up first."""
+    def ask(self, request: GroupRequest, now_ms: int) -> Any:
+        """The answer to a request; None when it has to be waited for. Raises KafkaError when the shard is given up."""
         waiter = request.waiter
         self._answers[waiter] = None
         try:
             self.happen(request, now_ms)
-            if self._answers[waiter] is None:
-                await self._park(waiter)
-            if self.flush_due:
-                self.flush_due = False
-                await trio.to_thread.run_sync(self.partition.log.flush)
-            return self._answers[waiter]
         finally:
-            del self._answers[waiter]
+            answer = self._answers.pop(waiter)
+        return answer
 
-    async def _park(self, waiter: int) -> None:
+    async def wait_for_answer(self, waiter: int) -> Any:
+        """The answer that was not there at once. Raises KafkaError when the shard is given up first."""
         parked = self._parked[waiter] = trio.Event()
+        self._answers[waiter] = None
         try:
             await parked.wait()
         finally:
             del self._parked[waiter]
-        if self._answers[waiter] is None:
+            answer = self._answers.pop(waiter)
+        if answer is None:
             assert self.failure is not None
             raise self.failure
+        return answer
+
+    async def flush(self) -> None:
+        """The log is due to be flushed; answers wait for it."""
+        self.flush_due = False
+        await trio.to_thread.run_sync(self.partition.log.flush)
 
     def give_up(self, failure: KafkaError) -> None:
         """Let go of everyone who waits."""

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ottla.server.context import RequestContext
 from ottla.server.groups.protocols import check_consumer_protocol
 from ottla.server.registry import serves
@@ -16,20 +18,19 @@ from ottla.wire.messages.consumer_group_heartbeat import (
 
 
 @serves(ConsumerGroupHeartbeatRequest)
-async def handle_consumer_group_heartbeat(
-    context: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> ConsumerGroupHeartbeatResponse:
+def handle_consumer_group_heartbeat(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
     """One step of the member towards its assignment."""
     try:
         check_consumer_protocol(context.broker)
         if not request.group_id.strip():
             raise KafkaError(ErrorCode.INVALID_REQUEST, _blank(request, context.api_version))
-        response: ConsumerGroupHeartbeatResponse = await context.broker.groups.ask(
-            context, request.group_id, request
-        )
     except KafkaError as error:
-        return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
-    return response
+        return _refuse(error)
+    return context.broker.groups.answer(context, request.group_id, request, _refuse)
+
+
+def _refuse(error: KafkaError) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
 
 
 def _blank(request: ConsumerGroupHeartbeatRequest, version: int) -> str:

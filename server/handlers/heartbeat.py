@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -9,12 +11,12 @@ from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 @serves(HeartbeatRequest)
-async def handle_heartbeat(context: RequestContext, request: HeartbeatRequest) -> HeartbeatResponse:
+def handle_heartbeat(context: RequestContext, request: HeartbeatRequest) -> Any:
     """Prolong the session."""
-    try:
-        response: HeartbeatResponse = await context.broker.groups.ask(context, request.group_id, request)
-    except KafkaError as error:
-        # While groups are being loaded no session runs, so all is well.
-        loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        response = HeartbeatResponse(error_code=ErrorCode.NONE if loading else error.code)
-    return response
+    return context.broker.groups.answer(context, request.group_id, request, _refuse)
+
+
+def _refuse(error: KafkaError) -> HeartbeatResponse:
+    # While groups are being loaded no session runs, so all is well.
+    loading = error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    return HeartbeatResponse(error_code=ErrorCode.NONE if loading else error.code)

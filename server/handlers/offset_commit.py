@@ -8,6 +8,8 @@ Topics and partitions that do not exist are refused one by one; the others are h
 
 from __future__ import annotations
 
+from typing import Any
+
 from ottla.group_coordinator.offset_requests import commit_error
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
@@ -24,7 +26,7 @@ _TOPIC_IDS_SINCE = 10
 
 
 @serves(OffsetCommitRequest)
-async def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
+def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Any:
     """Commit what can be committed."""
     known: list[OffsetCommitRequestTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
@@ -33,12 +35,21 @@ async def handle_offset_commit(context: RequestContext, request: OffsetCommitReq
     if not known:
         return OffsetCommitResponse(topics=refused)
     request.topics = known
+    if refused:
+        return _commit_some(context, request, refused)
+    return context.broker.groups.answer(
+        context, request.group_id, request, lambda error: commit_error(request, error.code)
+    )
+
+
+async def _commit_some(
+    context: RequestContext, request: OffsetCommitRequest, refused: list[OffsetCommitResponseTopic]
+) -> OffsetCommitResponse:
     try:
         response: OffsetCommitResponse = await context.broker.groups.ask(context, request.group_id, request)
     except KafkaError as error:
         response = commit_error(request, error.code)
-    if refused:
-        response.topics = _merge(refused, response.topics)
+    response.topics = _merge(refused, response.topics)
     return response
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ottla.server.context import RequestContext
 from ottla.server.groups.protocols import check_share_protocol
 from ottla.server.registry import serves
@@ -11,9 +13,7 @@ from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 
 
 @serves(ShareGroupHeartbeatRequest)
-async def handle_share_group_heartbeat(
-    context: RequestContext, request: ShareGroupHeartbeatRequest
-) -> ShareGroupHeartbeatResponse:
+def handle_share_group_heartbeat(context: RequestContext, request: ShareGroupHeartbeatRequest) -> Any:
     """One step of the member to its assignment."""
     try:
         check_share_protocol(context.broker)
@@ -22,9 +22,10 @@ async def handle_share_group_heartbeat(
         if not request.group_id.strip():
             missing = "GroupId" if request.member_id.strip() else "MemberId"
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{missing} can't be empty.")
-        response: ShareGroupHeartbeatResponse = await context.broker.groups.ask(
-            context, request.group_id, request
-        )
     except KafkaError as error:
-        return ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
-    return response
+        return _refuse(error)
+    return context.broker.groups.answer(context, request.group_id, request, _refuse)
+
+
+def _refuse(error: KafkaError) -> ShareGroupHeartbeatResponse:
+    return ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)

@@ -5,12 +5,14 @@ from pathlib import Path
 
 from compat_tests.eventually import eventually
 from compat_tests.raw_client import RawClient
+from compat_tests.raw_consumer_groups import RawConsumer
 from compat_tests.raw_groups import RawMember, commit_request, fetch_offset, wait_for_coordinator
 from compat_tests.raw_topics import create_topic
 from ottla.testing import Broker
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.messages.list_groups import ListGroupsRequest
+from ottla.wire.messages.offset_commit import OffsetCommitRequest
 
 
 def test_group_survives_a_restart(tmp_path: Path) -> None:
@@ -62,3 +64,23 @@ def test_offsets_go_with_their_topic() -> None:
         raw.send(DeleteTopicsRequest(topics=[DeleteTopicState(name="t")], timeout_ms=9000), 6)
         create_topic(raw, "t", 1)
         assert fetch_offset(raw, "g", "t", 0).committed_offset == -1
+
+
+def test_answers_that_wait_for_a_flush() -> None:
+    """With a flush after every message, a commit and a heartbeat that writes are answered when it is done; the refused
+    part of a commit is answered too."""
+    with Broker(log_flush_interval_messages=1) as broker, RawClient.to(broker.bootstrap) as raw:
+        create_topic(raw, "t", 1)
+        wait_for_coordinator(raw, "g")
+        assert committed(raw, commit_request("g", "t", 0, 5)) == [ErrorCode.NONE]
+        both = commit_request("g", "t", 0, 6)
+        both.topics += commit_request("g", "other", 0, 6).topics
+        assert sorted(committed(raw, both)) == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+        assert fetch_offset(raw, "g", "t", 0).committed_offset == 6
+        wait_for_coordinator(raw, "new")
+        assert RawConsumer(raw, "new", "m", "t").join().error_code == ErrorCode.NONE
+
+
+def committed(raw: RawClient, request: OffsetCommitRequest) -> list[int]:
+    """The errors of all partitions."""
+    return [each.error_code for topic in raw.send(request, 9).topics for each in topic.partitions]
