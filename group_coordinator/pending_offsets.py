@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ottla.group_coordinator.records.offsets import OffsetCommitKey, OffsetCommitValue
-
-TopicPartition = tuple[str, int]
+from ottla.log_store.checkpoints import TopicPartition
 
 
 class PendingOffset(NamedTuple):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ottla.log_store.files import unlink_if_there
+from ottla.log_store.producer_replay import rebuild_producers
 from ottla.log_store.retention import SegmentFacts, segments_before_log_start, segments_past_retention
 from ottla.wire.errors import ErrorCode, KafkaError
 
@@ -98,7 +99,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     if log.cleaner_checkpoint is not None:
         log.cleaner_checkpoint = min(log.cleaner_checkpoint, offset)
     log.leader_epochs.truncate_from_end(offset)
-    log.rebuild_producers(now_ms)
+    rebuild_producers(log, now_ms)
     return True
 
 

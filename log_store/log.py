@@ -39,6 +39,7 @@ from ottla.log_store.validation import (
     rules_of,
     stamp,
 )
+from ottla.log_store.verification import NOT_REQUIRED, Verification
 from ottla.wire.chunks import FileSlice
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.header import BatchView, patch
@@ -211,7 +212,13 @@ class Log:
             )
         return self.append_prepared(prepare_client_batch(records, self.rules, now_ms), leader_epoch, now_ms)
 
-    def append_prepared(self, batch: BatchView, leader_epoch: int, now_ms: int) -> AppendResult:
+    def append_prepared(
+        self,
+        batch: BatchView,
+        leader_epoch: int,
+        now_ms: int,
+        verification: Verification | None = NOT_REQUIRED,
+    ) -> AppendResult:
         """Append a client's batch that `prepare_client_batch` made of what was sent."""
         if self.failure is not None:
             durability.check_usable(self)
@@ -223,7 +230,7 @@ class Log:
             if duplicate is not None:
                 _, _, first_offset, last_offset, timestamp = duplicate
                 return AppendResult(first_offset, last_offset, timestamp, self.log_start_offset, True)
-            producers.check_client_batch(batch)
+            producers.check_client_batch(batch, verification)
         if batch.buf.readonly:
             batch = BatchView(memoryview(bytearray(batch.data)))
         max_timestamp = batch.max_timestamp
@@ -453,21 +460,6 @@ class Log:
         """Remove everything from `offset` on; False if the log ends before."""
         with failing(self, "truncate"):
             return deletion.truncate_to(self, offset, now_ms)
-
-    def rebuild_producers(self, now_ms: int) -> None:
-        """Make the producer state anew from the newest snapshot and the batches after it."""
-        producers = self.producers
-        producers.truncate_and_reload(self.log_start_offset, self.log_end_offset, now_ms)
-        start = producers.map_end_offset
-        if start < self.log_end_offset:
-            for segment in self.segments[self.slot_of(start) :]:
-                if segment.base_offset >= self.log_end_offset:  # recovery has yet to read it
-                    break
-                found = segment.find(start)
-                if found is not None:
-                    producers.replay(view for _, view in segment.read_batches(found.position))
-        producers.map_end_offset = self.log_end_offset
-        producers.advance_high_watermark(self.high_watermark)
 
     # ---- durability
 

@@ -61,6 +61,10 @@ class ProducerEntry:
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else -1
 
+    def has_ongoing_txn(self, epoch: int) -> bool:
+        """Whether a transaction of this epoch goes on; with another epoch it may have ended elsewhere."""
+        return self.current_txn_first_offset is not None and self.producer_epoch == epoch
+
     def copy(self) -> ProducerEntry:
         other = ProducerEntry(self.producer_id)
         other.producer_epoch = self.producer_epoch

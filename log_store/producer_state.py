@@ -23,9 +23,10 @@ from ottla.log_store.files import (
 )
 from ottla.log_store.producer_entry import LAST_SEQUENCE, BatchMetadata, ProducerEntry
 from ottla.log_store.producer_snapshot import CorruptSnapshot, read_snapshot, write_snapshot
+from ottla.log_store.verification import NOT_REQUIRED, Verification, Verifications
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.control import ControlType, control_type_of, coordinator_epoch_of
-from ottla.wire.records.header import BatchView
+from ottla.wire.records.header import TRANSACTIONAL_BIT, BatchView
 from ottla.wire.records.records import iter_records
 
 logger = logging.getLogger("ottla.log_store")
@@ -43,10 +44,11 @@ class CompletedTxn(NamedTuple):
 class ProducerUpdate:
     """What an append will change: new states by producer id, transactions begun and ended."""
 
-    __slots__ = ("completed", "entries", "started")
+    __slots__ = ("completed", "entries", "marked", "started")
 
     def __init__(self) -> None:
         self.entries: dict[int, ProducerEntry] = {}
+        self.marked: dict[int, int] = {}  # producer ids with the epochs of their markers
         self.started: list[tuple[int, int]] = []  # (first offset, producer id)
         self.completed: list[CompletedTxn] = []
 
@@ -63,10 +65,11 @@ class ProducerState:
         self.producers: dict[int, ProducerEntry] = {}
         self.map_end_offset = 0
         self.first_unstable_offset: int | None = None
+        self.verifications = Verifications()
         self.refill_window: Callable[[ProducerEntry], None] = _keep_window
         self._last_snapshot_offset = 0
         self._snapshots: set[int] = set()
-        self._ongoing: dict[int, int] = {}  # first offset -> producer id
+        self._ongoing: dict[int, int] = {}  # first offset -> producer id, in the order of the offsets
         self._unreplicated: dict[int, int] = {}  # first offset -> offset of the marker
 
     # ---- appends
@@ -84,9 +87,16 @@ class ProducerState:
             found = entry.duplicate_of(epoch, first, last)
         return found
 
-    def check_client_batch(self, batch: BatchView) -> None:
+    def check_client_batch(self, batch: BatchView, verification: Verification | None = NOT_REQUIRED) -> None:
         """KafkaError unless a producer's data batch may be appended now."""
-        entry = self.producers.get(batch.producer_id)
+        producer_id = batch.producer_id
+        entry = self.producers.get(producer_id)
+        if batch.attributes & TRANSACTIONAL_BIT:
+            self.verifications.check(entry, producer_id, batch.producer_epoch, verification)
+        if self.verifications:
+            if entry is not None:
+                entry.check_epoch(batch.producer_epoch)
+            self.verifications.check_sequence(entry, producer_id, batch.base_sequence)
         if entry is None:
             return
         entry.check_epoch(batch.producer_epoch)
@@ -108,6 +118,25 @@ class ProducerState:
         if entry.begin_or_continue_txn(first_offset, is_transactional=batch.is_transactional):
             self._ongoing[first_offset] = producer_id
             self._find_first_unstable()
+        if self.verifications and batch.is_transactional:
+            self.verifications.data_written(producer_id)
+
+    def start_verification(
+        self, producer_id: int, epoch: int, sequence: int, *, supports_epoch_bump: bool, now_ms: int
+    ) -> Verification | None:
+        """What must stand when the first batch of a transaction is appended; None if the transaction goes on."""
+        return self.verifications.start(
+            self.producers.get(producer_id),
+            producer_id,
+            epoch,
+            sequence,
+            supports_epoch_bump=supports_epoch_bump,
+            now_ms=now_ms,
+        )
+
+    def check_verified(self, producer_id: int, epoch: int, verification: Verification | None) -> None:
+        """KafkaError unless a coordinator's transactional batch may be appended now."""
+        self.verifications.check(self.producers.get(producer_id), producer_id, epoch, verification)
 
     def prepare(
         self, batches: Iterable[BatchView], *, trusted: bool, transaction_version: int = 0
@@ -146,6 +175,12 @@ class ProducerState:
             self._unreplicated[txn.first_offset] = txn.last_offset
         if update.started or update.completed:
             self._find_first_unstable()
+        if self.verifications:
+            for producer_id in update.entries:
+                if producer_id in update.marked:
+                    self.verifications.marker_written(producer_id, update.marked[producer_id])
+                else:
+                    self.verifications.data_written(producer_id)
         return aborted
 
     def advance_high_watermark(self, high_watermark: int) -> None:
@@ -161,6 +196,7 @@ class ProducerState:
         expired = [entry.producer_id for entry in self.producers.values() if self._is_expired(entry, now_ms)]
         for producer_id in expired:
             del self.producers[producer_id]
+        self.verifications.remove_older(self.expiration_ms, now_ms)
         return len(expired)
 
     def _prepare_data(self, update: ProducerUpdate, entry: ProducerEntry, batch: BatchView) -> None:
@@ -189,6 +225,7 @@ class ProducerState:
         coordinator_epoch = coordinator_epoch_of(record)
         if not trusted:
             _check_marker(entry, batch.producer_epoch, coordinator_epoch, version)
+        update.marked[entry.producer_id] = batch.producer_epoch
         first_offset = entry.current_txn_first_offset
         if first_offset is not None:
             is_aborted = control_type == ControlType.ABORT
@@ -198,11 +235,15 @@ class ProducerState:
         entry.end_txn(batch.producer_epoch, coordinator_epoch, record.timestamp)
 
     def _last_stable_offset_after(self, txn: CompletedTxn) -> int:
-        others = [first for first, producer_id in self._ongoing.items() if producer_id != txn.producer_id]
-        return min(others, default=txn.last_offset + 1)
+        others = (first for first, producer_id in self._ongoing.items() if producer_id != txn.producer_id)
+        return next(others, txn.last_offset + 1)
 
     def _find_first_unstable(self) -> None:
-        self.first_unstable_offset = min((*self._ongoing, *self._unreplicated), default=None)
+        first = next(iter(self._ongoing), None)
+        if self._unreplicated:
+            unreplicated = min(self._unreplicated)
+            first = unreplicated if first is None else min(first, unreplicated)
+        self.first_unstable_offset = first
 
     def _is_expired(self, entry: ProducerEntry, now_ms: int) -> bool:
         if entry.current_txn_first_offset is not None:
@@ -245,10 +286,7 @@ class ProducerState:
                 )
                 self._delete_snapshot(offset)
                 continue
-            for entry in loaded:
-                if not self._is_expired(entry, now_ms):
-                    self._load(entry)
-            self._find_first_unstable()
+            self.load_entries(entry for entry in loaded if not self._is_expired(entry, now_ms))
             self.map_end_offset = self._last_snapshot_offset = offset
             return
         self.map_end_offset = self._last_snapshot_offset = log_start_offset
@@ -319,19 +357,19 @@ class ProducerState:
 
     def load_entries(self, entries: Iterable[ProducerEntry]) -> None:
         """Begin with what a snapshot tells, whatever its age."""
+        ongoing = []
         for entry in entries:
-            self._load(entry)
+            self.producers[entry.producer_id] = entry
+            if entry.current_txn_first_offset is not None:
+                ongoing.append((entry.current_txn_first_offset, entry.producer_id))
+        self._ongoing.update(sorted(ongoing))
         self._find_first_unstable()
-
-    def _load(self, entry: ProducerEntry) -> None:
-        self.producers[entry.producer_id] = entry
-        if entry.current_txn_first_offset is not None:
-            self._ongoing[entry.current_txn_first_offset] = entry.producer_id
 
     def _clear(self) -> None:
         self.producers.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self.verifications.clear()
         self.first_unstable_offset = None
 
     def _delete_snapshot(self, offset: int) -> None:

@@ -41,6 +41,7 @@ from ottla.log_store.partition_metadata import (
     CorruptPartitionMetadata,
     read_partition_metadata,
 )
+from ottla.log_store.producer_replay import rebuild_producers
 from ottla.log_store.scan import Scan, damage_after, scan_segment
 from ottla.log_store.segment import Segment, base_offset_of
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -109,7 +110,7 @@ def _load_producers(log: Log, trusted: bool, now_ms: int) -> None:
         return
     producers.remove_stray_snapshots(segment.base_offset for segment in log.segments)
     if producers.snapshot_offsets:
-        log.rebuild_producers(now_ms)
+        rebuild_producers(log, now_ms)
     else:  # a clean stop writes a snapshot, unless nothing was ever written: there are no producers
         producers.map_end_offset = log.log_end_offset
         producers.take_snapshot(sync=False)
@@ -153,7 +154,7 @@ def _recover(log: Log, first: int, recovery_point: int, now_ms: int) -> None:
     segments = log.segments
     producers = log.producers
     log.log_end_offset = segments[first].base_offset
-    log.rebuild_producers(now_ms)
+    rebuild_producers(log, now_ms)
     for slot in range(first, len(segments)):
         segment = segments[slot]
         producers.map_end_offset = segment.base_offset

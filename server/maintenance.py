@@ -67,7 +67,9 @@ class Maintenance:
     async def forget_idle_producers(self) -> None:
         """Drop the state of producers idle for producer.id.expiration.ms."""
         now_ms = self._broker.now_ms()
+        expiration_ms = self._broker.config.get_int("producer.id.expiration.ms")
         async for each in self._open_logs():
+            each.producers.expiration_ms = expiration_ms
             each.producers.remove_expired(now_ms)
 
     async def _open_logs(self) -> AsyncIterator[Log]:

@@ -16,6 +16,7 @@ from ottla.log_store.validation import (
     is_costly,
     prepare_client_batch,
 )
+from ottla.log_store.verification import Verification
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.header import BatchView
 
@@ -48,15 +49,17 @@ class Partition:
         now_ms: int,
         origin: AppendOrigin = _CLIENT,
         transaction_version: int = 0,
+        verification: Verification | None = None,
     ) -> AppendResult:
         """Append batches and wake whoever waits for them. Raises KafkaError, or CostlyBatch if a client's batch must
-        be prepared in a worker thread and handed to `append_prepared`."""
+        be prepared in a worker thread and handed to `append_prepared`. A client's batch that begins a transaction
+        needs its verification."""
         log = self.log
         if origin is _CLIENT:
             if is_costly(batches, log.rules):
                 raise CostlyBatch
             batch = prepare_client_batch(batches, log.rules, now_ms, CHEAP_OPENED_BYTES)
-            return self.append_prepared(batch, now_ms)
+            return self.append_prepared(batch, now_ms, verification)
         result = log.append(
             batches,
             leader_epoch=self.leader_epoch,
@@ -67,9 +70,11 @@ class Partition:
         self._note_append()
         return result
 
-    def append_prepared(self, batch: BatchView, now_ms: int) -> AppendResult:
+    def append_prepared(
+        self, batch: BatchView, now_ms: int, verification: Verification | None = None
+    ) -> AppendResult:
         """Append a producer's batch that `prepare_client_batch` has checked. Raises KafkaError."""
-        result = self.log.append_prepared(batch, self.leader_epoch, now_ms)
+        result = self.log.append_prepared(batch, self.leader_epoch, now_ms, verification)
         self._note_append()
         return result
 

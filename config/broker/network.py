@@ -179,6 +179,7 @@ ROWS: tuple[Row, ...] = (
         30_000,
         "How long a request to another broker may take.",
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "fetch.max.bytes",

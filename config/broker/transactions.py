@@ -38,6 +38,7 @@ ROWS: tuple[Row, ...] = (
         "Whether a transactional append is checked against the coordinator.",
         importance=LOW,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     boolean(
         "transaction.two.phase.commit.enable",
@@ -90,6 +91,7 @@ ROWS: tuple[Row, ...] = (
         "Pause before the broker again asks the coordinator to add partitions to a transaction.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "add.partitions.to.txn.retry.backoff.max.ms",
@@ -97,6 +99,7 @@ ROWS: tuple[Row, ...] = (
         "Longest total time of such retries within one produce request.",
         rule=at_least(0),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "producer.id.expiration.ms",

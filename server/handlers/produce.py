@@ -3,10 +3,14 @@
 Advertised from 0, because librdkafka turns compression off when the range begins at 3 (KAFKA-18659).
 - acks 0 gets no answer; when such a request fails, closing the connection is the only way to say so.
 - acks 1 and all are the same with a single replica: the record is in the log.
-- 7 zstd, 8 record errors, 9 flexible, 10 leader hints, 12 implicit transactions, 13 topic ids instead of names.
+- 7 zstd, 8 record errors, 9 flexible, 10 leader hints, 13 topic ids instead of names.
+- The first batch of a transaction in a partition waits for its coordinator: up to 11 the partition must have been added
+  to the transaction before, 12 adds it (KIP-890). 11 may be answered TRANSACTION_ABORTABLE.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import trio
 
@@ -31,6 +35,10 @@ from ottla.wire.messages.produce import (
 from ottla.wire.records.compression import Codec
 from ottla.wire.records.header import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_SIZE, TRANSACTIONAL_BIT
 
+if TYPE_CHECKING:
+    from ottla.log_store.verification import Verification
+    from ottla.server.transactions.producing import TransactionalProduce
+
 _TOPIC_IDS_SINCE = 13
 _ZSTD_SINCE = 7
 _ADMIN_CLIENT_ID = "__admin_client"
@@ -44,17 +52,27 @@ _OPENING = trio.CapacityLimiter(2)
 class _Produce:
     """One request on its way through the partitions it names."""
 
-    __slots__ = ("_context", "_now_ms", "_request", "costly", "failures", "flushes")
+    __slots__ = ("_context", "_now_ms", "_request", "_transaction", "costly", "failures", "flushes")
 
     def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
         self._context = context
         self._request = request
         self._now_ms = context.broker.now_ms()
+        self._transaction: TransactionalProduce | None = None
         self.failures: list[str] = []
         # Logs whose flush policy is due, and what is answered for them: the answer waits for their fsync.
         self.flushes: list[tuple[Log, PartitionProduceResponse]] = []
         # Batches that a worker thread must open before they can be appended, and where their answers go.
         self.costly: list[tuple[TopicProduceData, PartitionProduceData, list[PartitionProduceResponse]]] = []
+
+    def begin_transaction(self) -> TransactionalProduce:
+        """Find out whom the coordinator must be asked about. Raises KafkaError for the whole request."""
+        from ottla.server.transactions.producing import (
+            TransactionalProduce,  # few brokers need it at their start
+        )
+
+        self._transaction = TransactionalProduce(self._context, self._request, self._find)
+        return self._transaction
 
     def run(self) -> ProduceResponse:
         """Append everything that takes no more than a moment."""
@@ -75,7 +93,9 @@ class _Produce:
                 )
                 partition = self._find(topic, data.index)  # it may have been deleted meanwhile
                 self._now_ms = self._context.broker.now_ms()
-                answers[slot] = self._appended(partition, partition.append_prepared(batch, self._now_ms))
+                verification = self._verification_of(partition) if batch.is_transactional else None
+                result = partition.append_prepared(batch, self._now_ms, verification)
+                answers[slot] = self._appended(partition, result)
             except KafkaError as error:
                 answers[slot] = self._failed(topic, data.index, error)
 
@@ -111,8 +131,15 @@ class _Produce:
         if data.records is None:
             raise KafkaError(ErrorCode.INVALID_RECORD, "the partition's records are missing")
         records = memoryview(data.records)
-        self._check_batch(records)
-        return self._appended(partition, partition.append(records, self._now_ms))
+        if self._check_batch(records):
+            verification = self._verification_of(partition)
+            result = partition.append(records, self._now_ms, verification=verification)
+        else:
+            result = partition.append(records, self._now_ms)
+        return self._appended(partition, result)
+
+    def _verification_of(self, partition: Partition) -> Verification | None:
+        return None if self._transaction is None else self._transaction.verification_of(partition)
 
     def _appended(self, partition: Partition, result: AppendResult) -> PartitionProduceResponse:
         response = PartitionProduceResponse(
@@ -143,9 +170,10 @@ class _Produce:
             )
         return partition
 
-    def _check_batch(self, records: memoryview) -> None:
+    def _check_batch(self, records: memoryview) -> bool:
+        """Whether it belongs to a transaction. Raises KafkaError if such a batch may not come this way."""
         if len(records) < HEADER_SIZE:
-            return  # the log refuses it with its reason
+            return False  # the log refuses it with its reason
         attributes = records[ATTRIBUTES_POSITION + 1]  # the low byte of two has all that is asked here
         if attributes & CODEC_MASK == Codec.ZSTD and self._context.api_version < _ZSTD_SINCE:
             raise KafkaError(
@@ -155,7 +183,16 @@ class _Produce:
             # Judged by the batch, not by what the request says of itself (CVE-2018-17196).
             if self._request.transactional_id is None:
                 raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, "this producer has no transaction on this broker")
+            return True
+        return False
+
+    def refuse(self, error: KafkaError) -> ProduceResponse:
+        """The same error for every partition."""
+        response = ProduceResponse()
+        for topic in self._request.topic_data:
+            answers = [self._failed(topic, data.index, error) for data in topic.partition_data]
+            response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
+        return response
 
 
 def _failed(index: int, error: KafkaError) -> PartitionProduceResponse:
@@ -189,10 +226,22 @@ async def _open_then_answer(produce: _Produce, response: ProduceResponse) -> Pro
     return await _flush_then_answer(produce, produce.answer_with(response))
 
 
+async def _ask_then_answer(produce: _Produce, transaction: TransactionalProduce) -> ProduceResponse | None:
+    await transaction.ask()
+    return await _open_then_answer(produce, produce.run())
+
+
 @serves(ProduceRequest)
 def handle_produce(context: RequestContext, request: ProduceRequest):  # type: ignore[no-untyped-def]
     """Append every partition's batch; wait only for batches that take long to open, and for the flush policy."""
     produce = _Produce(context, request)
+    if request.transactional_id is not None:
+        try:
+            transaction = produce.begin_transaction()
+        except KafkaError as error:
+            return produce.answer_with(produce.refuse(error))
+        if transaction.must_ask:
+            return _ask_then_answer(produce, transaction)
     response = produce.run()
     if produce.costly:
         return _open_then_answer(produce, response)

@@ -7,9 +7,10 @@ Coordinators of other brokers send it, and admins that abort a transaction which
 
 from __future__ import annotations
 
+from ottla.log_store.checkpoints import TopicPartition
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
-from ottla.server.transactions.markers import Marker, TopicPartition, write_markers
+from ottla.server.transactions.markers import Marker, write_markers
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,

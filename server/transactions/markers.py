@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
+from ottla.log_store.checkpoints import TopicPartition
 from ottla.log_store.log import Log
 from ottla.log_store.validation import AppendOrigin
 from ottla.server.internal_topics import OFFSETS_TOPIC
@@ -23,8 +24,6 @@ from ottla.wire.records.control import ControlType, build_end_txn_marker
 
 if TYPE_CHECKING:
     from ottla.server.broker import Broker
-
-TopicPartition = tuple[str, int]
 
 # A coordinator of transactions knows nothing of groups, only that the leader is not ready yet.
 _GROUPS_NOT_READY = frozenset(

@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from ottla.config.broker_config import BrokerConfig
+from ottla.log_store.validation import AppendOrigin
 from ottla.metadata.controller.plan import Plan
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import PartitionRecord, TopicRecord
@@ -133,3 +134,24 @@ async def test_a_chore_with_a_bug_is_told_and_tried_again(
     assert tries.count("checkpoints") >= 3
     assert tries.count("purge") >= 2
     assert "ZeroDivisionError" in caplog.text
+
+
+async def test_idle_producers_are_forgotten(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After producer.id.expiration.ms as it is set now; a producer with an open transaction stays."""
+    partition = broker.partitions.by_name("t", 0)
+    for producer_id in (1, 2):
+        batch = build_batch(
+            [Record(0, 1000, None, b"v")],
+            producer_id=producer_id,
+            producer_epoch=0,
+            base_sequence=0,
+            is_transactional=producer_id == 2,
+        )
+        partition.append(memoryview(bytearray(batch)), 1000, AppendOrigin.COORDINATOR)
+    monkeypatch.setattr(broker, "now_ms", lambda: 2000)
+    await broker.maintenance.forget_idle_producers()
+    assert partition.log.producers.producers.keys() == {1, 2}
+    config = broker.logs.configs.broker.with_properties({"producer.id.expiration.ms": "1000"})
+    monkeypatch.setattr(broker.logs.configs, "broker", config)
+    await broker.maintenance.forget_idle_producers()
+    assert partition.log.producers.producers.keys() == {2}

@@ -1,0 +1,101 @@
+"""The transactional side of a Produce request: which of its batches the coordinator must be asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ottla.log_store.checkpoints import TopicPartition
+from ottla.log_store.verification import Verification
+from ottla.server.context import RequestContext
+from ottla.server.partition import Partition
+from ottla.server.transactions.verification import (
+    TransactionalProducer,
+    Verified,
+    begin_verification,
+    produce_error,
+    verify_produce,
+)
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.records.header import HEADER_SIZE, BatchView
+
+_ABORTABLE_SINCE = 11
+_ADDS_PARTITIONS_SINCE = 12
+
+
+class TransactionalProduce:
+    """What lets the batches of one request be appended. INVALID_PRODUCER_ID_MAPPING if they have several producers."""
+
+    __slots__ = ("_broker", "_producer", "_sequences", "_verified")
+
+    def __init__(
+        self,
+        context: RequestContext,
+        request: ProduceRequest,
+        find: Callable[[TopicProduceData, int], Partition],
+    ) -> None:
+        self._broker = context.broker
+        self._sequences: dict[TopicPartition, int] = {}  # the first one of each batch
+        producers: set[tuple[int, int]] = set()
+        for topic in request.topic_data:
+            for data in topic.partition_data:
+                batch = _transactional_batch(data)
+                if batch is not None:
+                    producers.add((batch.producer_id, batch.producer_epoch))
+                    self._add(find, topic, data.index, batch.base_sequence)
+        if len(producers) > 1:
+            raise KafkaError(
+                ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+                "Transactional records contained more than one producer ID",
+            )
+        producer_id, producer_epoch = producers.pop() if producers else (-1, -1)
+        self._producer = TransactionalProducer(
+            request.transactional_id or "",
+            producer_id,
+            producer_epoch,
+            adds_partitions=context.api_version >= _ADDS_PARTITIONS_SINCE,
+            knows_abortable=context.api_version >= _ABORTABLE_SINCE,
+        )
+        self._verified = (
+            begin_verification(self._broker, self._producer, self._sequences)
+            if self._sequences
+            else Verified()
+        )
+
+    def _add(
+        self,
+        find: Callable[[TopicProduceData, int], Partition],
+        topic: TopicProduceData,
+        index: int,
+        sequence: int,
+    ) -> None:
+        try:
+            partition = find(topic, index)
+        except KafkaError:
+            return  # the append reports it
+        self._sequences[partition.topic, partition.index] = sequence
+
+    @property
+    def must_ask(self) -> bool:
+        """Whether a batch begins a transaction in its partition."""
+        return bool(self._verified.verifications)
+
+    async def ask(self) -> None:
+        """Let the coordinator say which batches may be appended."""
+        self._verified = await verify_produce(self._broker, self._producer, self._sequences, self._verified)
+
+    def verification_of(self, partition: Partition) -> Verification | None:
+        """What lets a batch begin its transaction in a partition. Raises KafkaError if the coordinator forbids it."""
+        name = (partition.topic, partition.index)
+        error = self._verified.errors.get(name)
+        if error is not None:
+            raise produce_error(error, self._producer)
+        return self._verified.verifications.get(name)
+
+
+def _transactional_batch(data: PartitionProduceData) -> BatchView | None:
+    """The batch of a partition if a producer wrote it in a transaction."""
+    if data.records is None or len(data.records) < HEADER_SIZE:
+        return None
+    batch = BatchView(memoryview(data.records))
+    return batch if batch.is_transactional and batch.has_producer_id else None
