@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.server")
 
+_FIRST_RETRY_SECONDS, _LAST_RETRY_SECONDS = 1, 60
 _WITHOUT_GROUP_ID = (OffsetCommitRequest, DeleteGroupsRequest)
 """Requests that may be to the group whose id is empty, which old consumers without a group commit to."""
 
@@ -58,6 +59,8 @@ class GroupCoordinator:
         self._broker = broker
         self._runners: dict[int, ShardRunner] = {}
         self._loading: set[int] = set()
+        self._failed_loads: dict[int, int] = {}
+        """How often in a row a partition could not be loaded."""
         self._timers: Timers[RunnerTimer] = Timers(self._timer_fired)
         self._waiters = itertools.count(1)
         self._topics = ImageTopics(lambda: broker.image)
@@ -192,18 +195,39 @@ class GroupCoordinator:
             nursery.start_soon(self._timers.run)
             async for index in self._load_queue:
                 partition = self._broker.partitions.of_topic(OFFSETS_TOPIC).get(index)
-                if partition is not None:
-                    await self._load(partition)
+                is_loaded = partition is None or await self._load(partition)
                 self._loading.discard(index)
+                if is_loaded:
+                    self._failed_loads.pop(index, None)
+                else:
+                    nursery.start_soon(self._load_again, index)
 
     def _take_over(self, partition: Partition) -> None:
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._start(partition, self._new_shard())
         else:
-            self._loading.add(partition.index)
-            self._to_load.send_nowait(partition.index)
+            self._load_soon(partition.index)
 
-    async def _load(self, partition: Partition) -> None:
+    def _load_soon(self, index: int) -> None:
+        self._loading.add(index)
+        self._to_load.send_nowait(index)
+
+    async def _load_again(self, index: int) -> None:
+        """A disk may be slow or full for a while, and this broker's next leadership of the partition, which is when
+        Kafka tries again, never comes when there is no other broker."""
+        failures = self._failed_loads.get(index, 0)
+        self._failed_loads[index] = failures + 1
+        delay_seconds = min(_FIRST_RETRY_SECONDS * 2**failures, _LAST_RETRY_SECONDS)
+        log.error("groups of partition=%s-%d are loaded again in %d s", OFFSETS_TOPIC, index, delay_seconds)
+        await trio.sleep(delay_seconds)
+        partition = self._broker.partitions.of_topic(OFFSETS_TOPIC).get(index)
+        if partition is None or partition.log.is_closed or self._broker.stopping:
+            return
+        if index not in self._runners and index not in self._loading:  # nobody made the topic anew meanwhile
+            self._load_soon(index)
+
+    async def _load(self, partition: Partition) -> bool:
+        """Whether the shard is at work. Until then its groups are NOT_COORDINATOR, as in Kafka."""
         shard = self._new_shard()
         loader = ShardLoader(shard, partition.log, self._broker.config.get_int("offsets.load.buffer.size"))
         try:
@@ -212,16 +236,17 @@ class GroupCoordinator:
             self._start(partition, shard)
         except KafkaError as error:
             log.error("groups not loaded partition=%s error=%s", partition.log.name, error)
-            return
+            return False
         except Exception:
             log.exception("groups not loaded partition=%s", partition.log.name)
-            return
+            return False
         log.info(
             "groups loaded partition=%s records=%d groups=%d",
             partition.log.name,
             loader.record_count,
             len(shard.groups),
         )
+        return True
 
     def _new_shard(self) -> GroupShard:
         return GroupShard(
@@ -243,7 +268,11 @@ class GroupCoordinator:
 
     def _start(self, partition: Partition, shard: GroupShard) -> None:
         runner = ShardRunner(shard, partition, self._timers, self._codec, self._share_effect)
-        runner.resume(self._broker.now_ms())
+        try:
+            runner.resume(self._broker.now_ms())
+        except Exception:
+            runner.give_up(KafkaError(ErrorCode.NOT_COORDINATOR))
+            raise
         self._runners[partition.index] = runner
 
     def _codec(self) -> int:
@@ -298,8 +327,7 @@ class GroupCoordinator:
         self._drop(runner, KafkaError(ErrorCode.NOT_COORDINATOR))
         log.error("groups given up partition=%s error=%s", runner.partition.log.name, error)
         if not self._broker.stopping and not runner.partition.log.is_closed:
-            self._loading.add(runner.partition.index)
-            self._to_load.send_nowait(runner.partition.index)
+            self._load_soon(runner.partition.index)
 
     def _drop(self, runner: ShardRunner, failure: KafkaError) -> None:
         del self._runners[runner.partition.index]

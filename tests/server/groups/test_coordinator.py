@@ -16,11 +16,12 @@ from ottla.log_store.validation import AppendOrigin
 from ottla.metadata.image import MetadataDelta
 from ottla.server.broker import Broker
 from ottla.server.context import RequestContext
+from ottla.server.groups import coordinator as coordinator_module
 from ottla.server.groups import runner as runner_module
 from ottla.server.groups.loading import ShardLoader
 from ottla.server.internal_topics import OFFSETS_TOPIC
 from ottla.server.topic_creation import create_missing_topics
-from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage
 from ottla.wire.messages.heartbeat import HeartbeatRequest
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from ottla.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
@@ -162,6 +163,51 @@ async def test_loading_in_slices(tmp_path: Path) -> None:
         assert found.offset == 49
         nursery.cancel_scope.cancel()
     await broker.close()
+
+
+async def test_loading_that_fails(
+    broker: Broker,
+    autojump_clock: trio.testing.MockClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Groups that cannot be loaded are sent elsewhere, as in Kafka, and loaded again after a while, later each time; a
+    log that is closed is left alone."""
+    joined = await join_and_sync(broker)
+    fails = [KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), MalformedMessage("damaged"), OSError(5, "slow")]
+
+    class FailingLoader(ShardLoader):
+        def load_slice(self, now_ms: int) -> None:
+            if fails:
+                raise fails.pop(0)
+            super().load_slice(now_ms)
+
+    def announced() -> list[str]:
+        """How long it was said to take until the next try, each time."""
+        return [line.split()[-2] for line in caplog.messages if "are loaded again in" in line]
+
+    monkeypatch.setattr(coordinator_module, "ShardLoader", FailingLoader)
+    broker.groups._give_up(broker.groups._runner_of("g"), KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+    codes = set()
+    while 0 not in broker.groups._runners:
+        with pytest.raises(KafkaError) as caught:
+            broker.groups.shard_of("g")
+        codes.add(caught.value.code)
+        await trio.sleep(0.5)
+    assert codes == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR}
+    assert announced() == ["1", "2", "4"]
+    heartbeat = HeartbeatRequest("g", joined.generation_id, joined.member_id)
+    assert (await ask(broker, heartbeat)).error_code == ErrorCode.NONE
+
+    fails.append(OSError(5, "gone"))
+    broker.groups._give_up(broker.groups._runner_of("g"), KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+    while len(announced()) < 4:
+        await trio.sleep(0.01)
+    broker.partitions.by_name(OFFSETS_TOPIC, 0).log.close()
+    await trio.sleep(100)
+    with pytest.raises(KafkaError) as caught:
+        broker.groups.shard_of("g")
+    assert caught.value.code is ErrorCode.NOT_COORDINATOR
 
 
 async def test_transactions_in_the_log(tmp_path: Path) -> None:
