@@ -106,14 +106,15 @@ def commit_error(request: OffsetCommitRequest, error: ErrorCode) -> OffsetCommit
 
 
 def fetch(
-    offsets: Offsets, group: Group | None, request: OffsetFetchRequestGroup
+    offsets: Offsets, group: Group | None, request: OffsetFetchRequestGroup, *, require_stable: bool
 ) -> OffsetFetchResponseGroup:
-    """The offsets of the topics asked for, or of all; raises KafkaError when the group refuses."""
+    """The offsets of the topics asked for, or of all; raises KafkaError when the group refuses. Where stable ones are
+    required, those that an open transaction may change are UNSTABLE_OFFSET_COMMIT (KIP-447)."""
     if group is not None:
         group.check_offset_fetch(request.member_id, request.member_epoch)
-    response = OffsetFetchResponseGroup(request.group_id)
+    fetched = OffsetFetchResponseGroup(request.group_id)
     if request.topics is None:
-        response.topics = [
+        fetched.topics = [
             OffsetFetchResponseTopics(
                 name=topic,
                 partitions=[_fetched(partition, value) for partition, value in partitions.items()],
@@ -121,8 +122,22 @@ def fetch(
             for topic, partitions in offsets.of_group(request.group_id).items()
         ]
     else:
-        response.topics = [_fetch_topic(offsets, request.group_id, topic) for topic in request.topics]
-    return response
+        fetched.topics = [_fetch_topic(offsets, request.group_id, topic) for topic in request.topics]
+    if require_stable and offsets.pending.has_group(request.group_id):
+        _refuse_unstable(offsets, fetched)
+    return fetched
+
+
+def _refuse_unstable(offsets: Offsets, fetched: OffsetFetchResponseGroup) -> None:
+    for topic in fetched.topics:
+        topic.partitions = [
+            OffsetFetchResponsePartitions(
+                each.partition_index, _INVALID_OFFSET, error_code=ErrorCode.UNSTABLE_OFFSET_COMMIT
+            )
+            if offsets.pending.has(fetched.group_id, topic.name, each.partition_index)
+            else each
+            for each in topic.partitions
+        ]
 
 
 def _fetch_topic(
@@ -177,4 +192,5 @@ def _tombstones(offsets: Offsets, group_id: str, topic: OffsetDeleteRequestTopic
         tombstone(OffsetCommitKey(group_id, topic.name, each.partition_index))
         for each in topic.partitions
         if offsets.get(group_id, topic.name, each.partition_index) is not None
+        or offsets.pending.has(group_id, topic.name, each.partition_index)
     ]

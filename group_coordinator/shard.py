@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
-from ottla.group_coordinator import admin, offset_requests
+from ottla.group_coordinator import admin, offset_requests, txn_offset_requests
 from ottla.group_coordinator.classic.conversion import (
     REBALANCE_TIMER,
     ConvertibleClassicGroups,
@@ -34,6 +34,7 @@ from ottla.group_coordinator.consumer.replay import CONSUMER_RECORDS, apply_cons
 from ottla.group_coordinator.consumer.settings import ConsumerGroupSettings
 from ottla.group_coordinator.consumer.state import ConsumerGroup
 from ottla.group_coordinator.effects import (
+    Append,
     Effect,
     Event,
     GroupRequest,
@@ -77,6 +78,7 @@ from ottla.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetc
 from ottla.wire.messages.share_group_describe import DescribedGroup as DescribedShareGroup
 from ottla.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from ottla.wire.messages.sync_group import SyncGroupRequest
+from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest
 from ottla.wire.schema import Message
 
 EXPIRY_TIMER = TimerKey("offsets.expiry", "")
@@ -249,9 +251,31 @@ class GroupShard:
         turn.append(records)
         turn.reply(event.waiter, response)
 
-    def fetch_offsets(self, request: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    def _commit_offsets_in_transaction(
+        self, turn: Turn, event: GroupRequest, request: TxnOffsetCommitRequest
+    ) -> None:
+        try:
+            records, response = txn_offset_requests.commit(
+                request,
+                event.api_version,
+                self.groups.get(request.group_id),
+                self._topics,
+                turn.now_ms,
+                turn.settings.offset_metadata_max_bytes,
+            )
+        except KafkaError as error:
+            turn.reply(event.waiter, txn_offset_requests.commit_error(request, error.code))
+            return
+        if records:
+            turn.effects.append(Append(tuple(records), request.producer_id, request.producer_epoch))
+        turn.reply(event.waiter, response)
+
+    def fetch_offsets(
+        self, request: OffsetFetchRequestGroup, *, require_stable: bool = False
+    ) -> OffsetFetchResponseGroup:
         """Committed offsets; raises KafkaError when the group refuses."""
-        return offset_requests.fetch(self.offsets, self.groups.get(request.group_id), request)
+        group = self.groups.get(request.group_id)
+        return offset_requests.fetch(self.offsets, group, request, require_stable=require_stable)
 
     def _delete_offsets(self, turn: Turn, event: GroupRequest, request: OffsetDeleteRequest) -> None:
         group = self.groups.get(request.group_id)
@@ -335,6 +359,7 @@ _REQUESTS: Final[Mapping[type[Message], Callable[[GroupShard, Turn, GroupRequest
     ConsumerGroupHeartbeatRequest: GroupShard._consumer_heartbeat,
     ShareGroupHeartbeatRequest: GroupShard._share_heartbeat,
     OffsetCommitRequest: GroupShard._commit_offsets,
+    TxnOffsetCommitRequest: GroupShard._commit_offsets_in_transaction,
     OffsetDeleteRequest: GroupShard._delete_offsets,
     DeleteGroupsRequest: GroupShard._delete_groups,
 }

@@ -29,10 +29,11 @@ from ottla.group_coordinator.effects import (
 from ottla.group_coordinator.settings import GroupSettings
 from ottla.group_coordinator.shard import GroupShard
 from ottla.group_coordinator.share.settings import ShareGroupSettings
+from ottla.log_store.verification import Verification
 from ottla.metadata.image import MetadataDelta
 from ottla.server.context import RequestContext
 from ottla.server.groups.loading import ShardLoader
-from ottla.server.groups.runner import RunnerTimer, ShardRunner
+from ottla.server.groups.runner import RunnerTimer, ShardRunner, TransactionRefused
 from ottla.server.groups.timers import Timers
 from ottla.server.groups.topics import ImageTopics
 from ottla.server.internal_topics import OFFSETS_TOPIC, coordinator_partition
@@ -40,6 +41,7 @@ from ottla.server.partition import Partition
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
+from ottla.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from ottla.wire.schema import Message
 
 if TYPE_CHECKING:
@@ -130,6 +132,34 @@ class GroupCoordinator:
             return await self._wait(runner, waiter, answer)
         except KafkaError as error:
             return refuse(error)
+
+    async def commit_in_transaction(
+        self, context: RequestContext, request: TxnOffsetCommitRequest, verification: Verification | None
+    ) -> TxnOffsetCommitResponse:
+        """The answer of the group's shard to offsets whose transaction was verified. Raises KafkaError when there is
+        none to ask, it ends, or the transaction has ended meanwhile."""
+        runner = self._runner_of(request.group_id)
+        waiter = next(self._waiters)
+        event = GroupRequest(
+            waiter, request, context.api_version, context.client_id or "", f"/{context.client_host}"
+        )
+        producer = (request.producer_id, request.producer_epoch)
+        try:
+            answer = runner.ask_in_transaction(event, producer, verification, self._broker.now_ms())
+        except TransactionRefused:
+            raise
+        except KafkaError as error:
+            self._give_up(runner, error)
+            raise KafkaError(ErrorCode.NOT_COORDINATOR) from error
+        except Exception:
+            self._give_up(runner, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
+            raise
+        response: TxnOffsetCommitResponse = await self._wait(runner, waiter, answer)
+        return response
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition of the groups' topic that a group belongs to. Raises KafkaError when its shard is not ready."""
+        return self._runner_of(group_id).partition.index
 
     def end_transaction(
         self,

@@ -23,6 +23,7 @@ from ottla.group_coordinator.offsets import NO_PRODUCER_ID
 from ottla.group_coordinator.records import encode_key, encode_value
 from ottla.group_coordinator.shard import GroupShard
 from ottla.log_store.validation import AppendOrigin
+from ottla.log_store.verification import Verification
 from ottla.server.groups.timers import Timers
 from ottla.server.partition import Partition
 from ottla.wire.errors import KafkaError
@@ -34,6 +35,10 @@ class RunnerTimer(NamedTuple):
 
     runner: ShardRunner
     key: TimerKey
+
+
+class TransactionRefused(KafkaError):
+    """The log does not take records of this producer's transaction now."""
 
 
 class ShardRunner:
@@ -79,6 +84,26 @@ class ShardRunner:
             self.happen(request, now_ms)
         finally:
             answer = self._answers.pop(waiter)
+        return answer
+
+    def ask_in_transaction(
+        self, request: GroupRequest, producer: tuple[int, int], verification: Verification | None, now_ms: int
+    ) -> Any:
+        """The answer to a request whose records belong to the transaction of a producer, by id and epoch. Raises
+        TransactionRefused, with nothing changed, if these may not be written now; KafkaError as `ask`."""
+        if self.failure is not None:
+            raise self.failure
+        effects = self.shard.handle(request, now_ms)
+        if any(isinstance(effect, Append) for effect in effects):
+            try:
+                self.partition.log.producers.check_verified(*producer, verification)
+            except KafkaError as error:
+                raise TransactionRefused(error.code, error.detail) from error
+        self._answers[request.waiter] = None
+        try:
+            self._execute(effects, now_ms)
+        finally:
+            answer = self._answers.pop(request.waiter)
         return answer
 
     async def wait_for_answer(self, waiter: int) -> Any:

@@ -1,7 +1,7 @@
 """OffsetFetch (9), versions 1-10: how far groups have read.
 
 - 1 has no error for the group, so every partition carries it. 2 has one, and null topics for all of them.
-- 7 can insist on stable offsets; without transactions all of them are.
+- 7 can insist on stable offsets: UNSTABLE_OFFSET_COMMIT for those that an open transaction may change (KIP-447).
 - 8 asks for several groups. 9 lets members of consumer groups say who they are.
 - 10 names topics by id: UNKNOWN_TOPIC_ID where there is none; among all topics those without an id are left out.
 """
@@ -33,7 +33,9 @@ _INVALID_OFFSET = -1
 def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
     """Look the offsets of every group up."""
     if context.api_version >= _SEVERAL_GROUPS_SINCE:
-        return OffsetFetchResponse(groups=[_fetch(context, group) for group in request.groups])
+        return OffsetFetchResponse(
+            groups=[_fetch(context, group, request.require_stable) for group in request.groups]
+        )
     topics = request.topics
     group = OffsetFetchRequestGroup(
         group_id=request.group_id,
@@ -44,10 +46,12 @@ def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) ->
             for topic in topics
         ],
     )
-    return _for_one_group(context.api_version, group, _fetch(context, group))
+    return _for_one_group(context.api_version, group, _fetch(context, group, request.require_stable))
 
 
-def _fetch(context: RequestContext, group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+def _fetch(
+    context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
+) -> OffsetFetchResponseGroup:
     by_id = context.api_version >= _TOPIC_IDS_SINCE
     image = context.broker.image
     unknown: list[OffsetFetchRequestTopics] = []
@@ -58,7 +62,8 @@ def _fetch(context: RequestContext, group: OffsetFetchRequestGroup) -> OffsetFet
         unknown = [topic for topic in group.topics if not topic.name]
         group.topics = [topic for topic in group.topics if topic.name]
     try:
-        response = context.broker.groups.shard_of(group.group_id).fetch_offsets(group)
+        shard = context.broker.groups.shard_of(group.group_id)
+        response = shard.fetch_offsets(group, require_stable=require_stable)
     except KafkaError as error:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error.code)
     if by_id and group.topics is None:

@@ -20,6 +20,7 @@ from ottla.group_coordinator.effects import (
     TimerFired,
     TimerKey,
 )
+from ottla.group_coordinator.offsets import NO_PRODUCER_ID
 from ottla.group_coordinator.records import CoordinatorRecord, decode_record, encode_key, encode_value
 from ottla.group_coordinator.settings import GroupSettings
 from ottla.group_coordinator.shard import GroupShard
@@ -55,6 +56,8 @@ class Driver:
         self.overrides: dict[str, dict[str, str]] = {}
         self.now_ms = 1_000_000
         self.log: list[tuple[bytes, bytes | None]] = []
+        self.producers: dict[int, int] = {}  # of the records that belong to transactions, by their offsets
+        self.markers: dict[int, tuple[int, bool]] = {}
         self.answers: dict[int, Any] = {}
         self.timers: dict[TimerKey, int] = {}
         self.appends: list[tuple[CoordinatorRecord, ...]] = []
@@ -121,17 +124,31 @@ class Driver:
     def replayed(self) -> GroupShard:
         """Another shard made from the log."""
         shard = self._new_shard()
-        for key, value in self.log:
-            shard.apply(decode_record(key, value), self.now_ms)
+        for offset, (key, value) in enumerate(self.log):
+            if offset in self.markers:
+                producer_id, committed = self.markers[offset]
+                shard.end_transaction(producer_id, committed=committed)
+            else:
+                producer_id = self.producers.get(offset, NO_PRODUCER_ID)
+                shard.apply(decode_record(key, value), self.now_ms, producer_id, offset)
         return shard
+
+    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
+        """Write the marker of a transaction."""
+        self.markers[len(self.log)] = (producer_id, committed)
+        self.log.append((b"", None))
+        self.shard.end_transaction(producer_id, committed=committed)
 
     def _execute(self, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Append):
                 self.appends.append(effect.records)
                 for record in effect.records:
+                    offset = len(self.log)
                     self.log.append((encode_key(record.key), encode_value(record.value)))
-                    self.shard.apply(record, self.now_ms)
+                    if effect.producer_id != NO_PRODUCER_ID:
+                        self.producers[offset] = effect.producer_id
+                    self.shard.apply(record, self.now_ms, effect.producer_id, offset)
             elif isinstance(effect, Reply):
                 assert effect.waiter not in self.answers, f"waiter {effect.waiter} was answered twice"
                 self.answers[effect.waiter] = effect.response

@@ -27,7 +27,10 @@ DAY_MS = 24 * 60 * MINUTE_MS
 
 def commit(driver: Driver, offset: int = 7, *, topic: str = "t", version: int = 9, **more: Any) -> ErrorCode:
     partition = OffsetCommitRequestPartition(
-        0, offset, committed_metadata=more.pop("metadata", ""), committed_leader_epoch=more.pop("epoch", -1)
+        more.pop("partition", 0),
+        offset,
+        committed_metadata=more.pop("metadata", ""),
+        committed_leader_epoch=more.pop("epoch", -1),
     )
     request = OffsetCommitRequest(
         "g", topics=[OffsetCommitRequestTopic(topic, partitions=[partition])], **more

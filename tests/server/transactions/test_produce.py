@@ -1,13 +1,9 @@
 """Transactional Produce: when the coordinator is asked, what it is asked, and what producers hear of its answer."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
 import trio
 import trio.testing
 
-from ottla.log_store.checkpoints import TopicPartition
 from ottla.server.broker import Broker
 from ottla.server.context import RequestContext
 from ottla.server.handlers.produce import handle_produce
@@ -20,42 +16,10 @@ from ottla.wire.messages.produce import (
     TopicProduceData,
 )
 from ottla.wire.records import Record, build_batch
+from tests.server.transactions.conftest import Coordinator
 
 PRODUCER_ID = 7
 V1, ABORTABLE, V2 = 10, 11, 12
-
-
-class Coordinator:
-    """Answers with the same error until told otherwise."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[Any, ...]] = []
-        self.answers: list[ErrorCode] = []
-        self.before_answer: Any = None
-
-    async def _answer(self, *question: Any) -> dict[TopicPartition, ErrorCode]:
-        self.asked.append(question)
-        if self.before_answer is not None:
-            await self.before_answer()
-        code = self.answers.pop(0) if self.answers else ErrorCode.NONE
-        return dict.fromkeys(question[-1], code)
-
-    async def verify(
-        self, transactional_id: str, producer_id: int, epoch: int, partitions: Sequence[TopicPartition]
-    ) -> dict[TopicPartition, ErrorCode]:
-        return await self._answer("verify", transactional_id, producer_id, epoch, tuple(partitions))
-
-    async def add_partitions(
-        self, transactional_id: str, producer_id: int, epoch: int, partitions: Sequence[TopicPartition]
-    ) -> dict[TopicPartition, ErrorCode]:
-        return await self._answer("add", transactional_id, producer_id, epoch, tuple(partitions))
-
-
-@pytest.fixture
-def coordinator(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> Coordinator:
-    made = Coordinator()
-    monkeypatch.setattr(type(broker), "transactions", made, raising=False)
-    return made
 
 
 def transactional(sequence: int = 0, producer_id: int = PRODUCER_ID, epoch: int = 0, count: int = 1) -> bytes:
