@@ -30,6 +30,7 @@ from ottla.wire.schema import (
 )
 
 _RECORD_TYPE = 0
+_LAST_STATUS = 5  # the states behind it are never written
 
 
 @record(api_key=_RECORD_TYPE, versions=(0, 0))
@@ -87,7 +88,10 @@ def decode_record(key: bytes | memoryview, value: bytes | memoryview | None) -> 
     version = _leading_int16(value)
     if not TransactionLogValue.MIN_VERSION <= version <= TransactionLogValue.MAX_VERSION:
         raise UnknownRecordType(f"value version {version}")
-    return TransactionRecord(transactional_id, decode(TransactionLogValue, version, value[2:]))
+    decoded = decode(TransactionLogValue, version, value[2:])
+    if not 0 <= decoded.transaction_status <= _LAST_STATUS:
+        raise MalformedMessage(f"transaction status {decoded.transaction_status}")
+    return TransactionRecord(transactional_id, decoded)
 
 
 def _leading_int16(data: bytes | memoryview) -> int:

@@ -93,3 +93,5 @@ def test_broken_records() -> None:
         decode_record(b"\0", None)
     with pytest.raises(MalformedMessage):
         decode_record(b"\0\0\0\1a", b"\0\1\0")
+    with pytest.raises(MalformedMessage):
+        decode_record(encode_key("id"), encode_value(TransactionLogValue(transaction_status=6), 1))

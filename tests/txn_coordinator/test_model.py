@@ -1,0 +1,232 @@
+"""Transactions under any order of requests, repeats, failures, time-outs and restarts.
+
+Producers of both kinds (V1, V2) share one transactional id; each believes what it was last told. Answers get lost and
+requests are repeated, partitions refuse markers for a while, the coordinator restarts, transaction.version changes,
+the epochs run out. Whatever happens: only the newest producer can change anything, epochs that producers are told never
+go back, the log alone gives the same state, every transaction has one outcome in all its partitions, and it
+is the one its producer was told.
+"""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from ottla.txn_coordinator.decision import Answer
+from ottla.txn_coordinator.records import TransactionLogValue, TransactionRecord, decode_record
+from ottla.txn_coordinator.state import (
+    AT_REST,
+    COMPLETE_COMMIT,
+    ENDING,
+    MOVES,
+    ONGOING,
+    PREPARE_COMMIT,
+    TransactionState,
+)
+from ottla.txn_coordinator.transaction import TopicPartition
+from ottla.wire.errors import ErrorCode
+from tests.txn_coordinator.driver import ID, P0, P1, P2, Driver, Marker, facts
+
+producers = st.integers(0, 2)
+partition_sets = st.sets(st.sampled_from([P0, P1, P2]), min_size=1)
+
+
+class Producer:
+    """What one client knows, and how it ended its transaction if it has not heard of that."""
+
+    def __init__(self, client_version: int) -> None:
+        self.client_version = client_version
+        self.identity: Answer | None = None
+        self.unheard_end: bool | None = None
+
+
+class Watcher:
+    """Follows records and markers: states move as they may, and a transaction ends the same way everywhere."""
+
+    def __init__(self) -> None:
+        self.seen = 0
+        self.state: TransactionState | None = None
+        self.producer_id = -1
+        self.partitions: set[TopicPartition] = set()
+        self.marked: set[TopicPartition] = set()
+        self.last_outcome: bool | None = None
+
+    def watch(self, events: list[TransactionRecord | Marker]) -> None:
+        for event in events[self.seen :]:
+            if isinstance(event, Marker):
+                self._see_marker(event)
+            else:
+                assert event.value is not None
+                self._see_record(event.value)
+        self.seen = len(events)
+
+    def _see_marker(self, marker: Marker) -> None:
+        assert self.state in ENDING, "a marker without a decision"
+        assert marker.committed is self.last_outcome
+        assert marker.producer_id == self.producer_id
+        assert marker.partition in self.partitions
+        self.marked.add(marker.partition)
+
+    def _see_record(self, value: TransactionLogValue) -> None:
+        state = TransactionState(value.transaction_status)
+        assert self.state is None or state is self.state or state in MOVES[self.state]
+        if state in ENDING:
+            self.last_outcome = state is PREPARE_COMMIT
+            self.marked = set()
+            self.producer_id = value.producer_id
+            self.partitions = {
+                (each.topic, index)
+                for each in value.transaction_partitions or ()
+                for index in each.partition_ids
+            }
+        elif self.state in ENDING:
+            assert (state is COMPLETE_COMMIT) is self.last_outcome
+            assert self.marked == self.partitions, "complete without all markers"
+        self.state = state
+
+
+class TransactionMachine(RuleBasedStateMachine):
+    @initialize(level=st.integers(0, 2), versions=st.tuples(*[st.sampled_from([0, 2])] * 3))
+    def start(self, level: int, versions: tuple[int, ...]) -> None:
+        self.driver = Driver(level)
+        self.producers = [Producer(version) for version in versions]
+        self.newest: Producer | None = None
+        self.highest = (-1, -1)
+        self.watcher = Watcher()
+
+    # Requests ----------------------------------------------------------------------------------------------
+
+    @rule(which=producers, lost=st.booleans())
+    def begin(self, which: int, lost: bool) -> None:
+        """A producer starts."""
+        self.initialized(self.producers[which], self.driver.init(), lost)
+
+    @rule(which=producers, lost=st.booleans())
+    def go_on(self, which: int, lost: bool) -> None:
+        """A producer recovers from an error with the identity it has."""
+        producer = self.producers[which]
+        if producer.identity is not None:
+            answer = self.driver.init(producer.identity.producer_id, producer.identity.producer_epoch)
+            if answer.error is ErrorCode.NONE:
+                assert producer is self.newest, "a fenced producer went on"
+            self.initialized(producer, answer, lost)
+
+    def initialized(self, producer: Producer, answer: Answer, lost: bool) -> None:
+        if answer.error is not ErrorCode.NONE:
+            assert answer.error in (ErrorCode.CONCURRENT_TRANSACTIONS, ErrorCode.PRODUCER_FENCED)
+            return
+        assert answer.producer_epoch < 32767
+        assert self.driver.transaction().state in AT_REST
+        self.told(answer)
+        self.newest = producer
+        if not lost:
+            producer.identity = answer
+            producer.unheard_end = None
+
+    def told(self, answer: Answer) -> None:
+        identity = answer.producer_id, answer.producer_epoch
+        assert identity >= self.highest, "an epoch went back"
+        self.highest = identity
+
+    @rule(which=producers, partitions=partition_sets)
+    def add(self, which: int, partitions: set[TopicPartition]) -> None:
+        """A producer writes to partitions."""
+        producer = self.producers[which]
+        if producer.identity is None or producer.unheard_end is not None:
+            return
+        error = self.driver.add(producer.identity, *partitions, client=producer.client_version)
+        if error is ErrorCode.NONE:
+            assert producer is self.newest, "a fenced producer added partitions"
+            assert self.driver.transaction().state is ONGOING
+            assert self.driver.transaction().partitions >= partitions
+            assert set(self.driver.verify(producer.identity, partitions).values()) == {ErrorCode.NONE}
+        elif producer is not self.newest:
+            assert ErrorCode.NONE not in self.driver.verify(producer.identity, partitions).values()
+
+    @rule(which=producers, committed=st.booleans(), lost=st.booleans())
+    def end(self, which: int, committed: bool, lost: bool) -> None:
+        """A producer ends its transaction; if it has done so and heard nothing, it repeats that."""
+        producer = self.producers[which]
+        if producer.identity is None:
+            return
+        if producer.unheard_end is not None:
+            committed = producer.unheard_end
+        length = len(self.driver.log)
+        answer = self.driver.end(producer.identity, committed=committed, client=producer.client_version)
+        self.watcher.watch(self.driver.events)
+        if answer.error is not ErrorCode.NONE:
+            assert len(self.driver.log) == length, "a refused request changed something"
+            return
+        assert producer is self.newest, "a fenced producer ended a transaction"
+        assert self.watcher.last_outcome is committed, "the producer was told something else"
+        if lost:
+            producer.unheard_end = committed
+            return
+        producer.unheard_end = None
+        if answer.producer_id >= 0:
+            self.told(answer)
+            producer.identity = answer
+
+    # The world ---------------------------------------------------------------------------------------------
+
+    @rule(milliseconds=st.sampled_from([1, 30_000, 61_000]))
+    def let_time_pass(self, milliseconds: int) -> None:
+        """Some transactions time out."""
+        self.driver.let_time_pass(milliseconds)
+        assert self.driver.shard.timed_out(self.driver.now_ms) == []
+
+    @rule(partitions=st.sets(st.sampled_from([P0, P1, P2])))
+    def partitions_fail(self, partitions: set[TopicPartition]) -> None:
+        """These partitions take no markers for a while, all others do again."""
+        self.driver.unreachable = partitions
+        self.driver.finish()
+
+    @rule()
+    def restart(self) -> None:
+        """The coordinator has only its log."""
+        self.driver.restart()
+
+    @rule(level=st.integers(0, 2))
+    def change_version(self, level: int) -> None:
+        """An admin sets transaction.version."""
+        self.driver.version = level
+
+    @precondition(lambda self: self.driver.log and self.driver.transaction().state in AT_REST)
+    @rule()
+    def wear_out_the_epochs(self) -> None:
+        """As if tens of thousands of producers had come and gone."""
+        if self.driver.transaction().producer_epoch < 32_000:
+            value = decode_record(*self.driver.log[-1]).value
+            assert value is not None
+            value.producer_epoch = 32_764
+            value.previous_producer_id = -1  # what a version 0 record cannot say
+            value.client_transaction_version = 0
+            self.driver.append(TransactionRecord(ID, value))
+            self.highest = (value.producer_id, 32_764)
+            self.newest = None
+
+    # What must hold ----------------------------------------------------------------------------------------
+
+    @invariant()
+    def the_log_gives_the_same_state(self) -> None:
+        live, replayed = facts(self.driver.shard), facts(self.driver.replayed())
+        for transactional_id, transaction in self.driver.shard.transactions.items():
+            if transaction.state in ENDING:  # which markers are written is not in the log
+                live[transactional_id]["partitions"] = replayed[transactional_id]["partitions"]
+        assert replayed == live
+
+    @invariant()
+    def transactions_end_as_decided(self) -> None:
+        self.watcher.watch(self.driver.events)
+
+    def teardown(self) -> None:
+        """When all partitions take markers again, nothing is left half done."""
+        self.driver.unreachable = set()
+        self.driver.finish()
+        self.watcher.watch(self.driver.events)
+        assert self.driver.shard.ending() == []
+
+
+TestTransactions = TransactionMachine.TestCase
+TestTransactions.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
