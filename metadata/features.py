@@ -1,14 +1,14 @@
 """Feature levels (KIP-584): what Ottla supports and which record versions a metadata.version allows.
 
 `SUPPORTED_FEATURES` is the one table behind ApiVersions' supported features, the features of a broker's
-registration and the levels written when a data directory is made. Only what Ottla really serves is in it:
-`transaction.version` and its like join it together with their coordinators.
+registration and the levels written when a data directory is made. Only what Ottla really serves is in it.
 
 A directory that was made before Ottla served a feature has no level of it. The next start gives it the default
-level, if its metadata.version is one with which Kafka does so for new directories.
+level, if its metadata.version is one with which Kafka does so for new directories. Where the last broker knew the
+feature and left it off, it stays off.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 METADATA_VERSION = "metadata.version"
@@ -16,6 +16,7 @@ KRAFT_VERSION = "kraft.version"
 ELIGIBLE_LEADER_REPLICAS_VERSION = "eligible.leader.replicas.version"
 GROUP_VERSION = "group.version"
 SHARE_VERSION = "share.version"
+TRANSACTION_VERSION = "transaction.version"
 
 MINIMUM_METADATA_VERSION = 7  # 3.3-IV3, the oldest that Kafka 4.x replays
 LATEST_METADATA_VERSION = 30  # 4.3-IV0, the latest production level of Kafka 4.3
@@ -71,16 +72,20 @@ SUPPORTED_FEATURES: Mapping[str, SupportedFeature] = {
     KRAFT_VERSION: SupportedFeature(0, 1, 0),
     ELIGIBLE_LEADER_REPLICAS_VERSION: SupportedFeature(0, 1, 0),
     GROUP_VERSION: SupportedFeature(0, 1, 1, since_metadata_version=22),  # consumer groups (KIP-848)
+    TRANSACTION_VERSION: SupportedFeature(0, 2, 2, since_metadata_version=24),  # transactions V2 (KIP-890)
     SHARE_VERSION: SupportedFeature(0, 1, 1, since_metadata_version=28),  # share groups (KIP-932)
 }
 
 
-def missing_features(levels: Mapping[str, int], metadata_version: int) -> dict[str, int]:
-    """Levels that a directory lacks because it was made before its features were served."""
+def missing_features(
+    levels: Mapping[str, int], metadata_version: int, known: Collection[str]
+) -> dict[str, int]:
+    """Levels that a directory lacks because its last broker did not know the features; it knew `known`."""
     return {
         name: feature.default_version
         for name, feature in SUPPORTED_FEATURES.items()
         if name not in levels
+        and name not in known
         and feature.default_version > 0
         and name != METADATA_VERSION
         and metadata_version >= feature.since_metadata_version
@@ -90,7 +95,7 @@ def missing_features(levels: Mapping[str, int], metadata_version: int) -> dict[s
 def finalized_features(levels: Mapping[str, int], kraft_version: int = 0) -> dict[str, int]:
     """The finalized features to tell clients: those in force that Ottla supports.
 
-    A directory that a Kafka left behind may have others in force (transaction.version, streams.version).
+    A directory that a Kafka left behind may have others in force (streams.version).
     Clients act on what they see here, so a feature that is not served must not be shown.
     """
     told = {

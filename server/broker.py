@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ottla.server.groups.coordinator import GroupCoordinator
     from ottla.server.log_cleaner import LogCleaner
     from ottla.server.share.coordinator import ShareGroups
+    from ottla.server.transactions.coordinator import TransactionCoordinator
 
 log = logging.getLogger("ottla.server")
 Results = TypeVar("Results")
@@ -126,6 +127,10 @@ class Broker:
         return self.late.share
 
     @property
+    def transactions(self) -> TransactionCoordinator:
+        return self.late.transactions
+
+    @property
     def cleaner(self) -> LogCleaner:
         return self.late.cleaner
 
@@ -194,7 +199,8 @@ class Broker:
     # Life --------------------------------------------------------------------------------------------------
 
     async def run_background(self) -> None:
-        """Chores, compaction and timers of groups, until cancelled. StorageFailed when there is no disk left."""
+        """Chores, compaction, timers of groups and transactions, until cancelled. StorageFailed when there is no disk
+        left."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self.maintenance.run)
             nursery.start_soon(self.late.run)

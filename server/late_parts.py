@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from ottla.server.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC
+from ottla.server.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
     from ottla.metadata.image import MetadataDelta
@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from ottla.server.groups.coordinator import GroupCoordinator
     from ottla.server.log_cleaner import LogCleaner
     from ottla.server.share.coordinator import ShareGroups
+    from ottla.server.transactions.coordinator import TransactionCoordinator
 
 _MAKE_ALL_AFTER_SECONDS = 0.5
 
 
 class LateParts:
-    """What coordinates groups and share groups, and what compacts."""
+    """What coordinates groups, share groups and transactions, and what compacts."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -52,6 +53,15 @@ class LateParts:
         return coordinator
 
     @cached_property
+    def transactions(self) -> TransactionCoordinator:
+        from ottla.server.transactions.coordinator import TransactionCoordinator
+
+        coordinator = TransactionCoordinator(self._broker)
+        coordinator.open()
+        self._to_run.send_nowait(coordinator.run)
+        return coordinator
+
+    @cached_property
     def cleaner(self) -> LogCleaner:
         from ottla.server.log_cleaner import LogCleaner
 
@@ -61,7 +71,7 @@ class LateParts:
 
     def follow(self, delta: MetadataDelta) -> None:
         """The metadata changed; what is made later will find it so."""
-        for name in ("groups", "share"):
+        for name in ("groups", "share", "transactions"):
             if name in self.__dict__:
                 self.__dict__[name].follow(delta)
 
@@ -79,8 +89,8 @@ class LateParts:
 
     async def _make_all(self) -> None:
         """Import in a thread, a handler at a time: the loop goes on meanwhile, and a stop does not wait long."""
-        if OFFSETS_TOPIC not in self._broker.image.topics_by_name:
+        if not {OFFSETS_TOPIC, TRANSACTIONS_TOPIC} & self._broker.image.topics_by_name.keys():
             await trio.sleep(_MAKE_ALL_AFTER_SECONDS)
         for registration in self._broker.registry.values():
             await trio.to_thread.run_sync(registration.load)
-        _ = self.groups, self.share, self.cleaner
+        _ = self.groups, self.share, self.transactions, self.cleaner

@@ -22,18 +22,32 @@ class ProducerIds:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
-        self._block = iter(range(0))
+        self._next = 0
+        self._end = 0
         self._refilling = trio.Lock()
 
     async def next(self) -> int:
         """An id that nobody has been given."""
-        async with self._refilling:
-            producer_id = next(self._block, None)
-            while producer_id is None:
-                block = await self._broker.decide(self._plan_block)
-                self._block = iter(range(block.first_producer_id, block.last_producer_id + 1))
-                producer_id = next(self._block, None)
-            return producer_id
+        while True:
+            producer_id = self.take()
+            if producer_id is not None:
+                return producer_id
+            await self.stock_up()
+
+    def take(self) -> int | None:
+        """An id that nobody has been given, if there is one in stock."""
+        if self._next == self._end:
+            return None
+        self._next += 1
+        return self._next - 1
+
+    async def stock_up(self) -> None:
+        """Have an id in stock. Without a wait when there is, so that whoever comes next can take it."""
+        while self._next == self._end:
+            async with self._refilling:
+                if self._next == self._end:
+                    block = await self._broker.decide(self._plan_block)
+                    self._next, self._end = block.first_producer_id, block.last_producer_id + 1
 
     def _plan_block(self, image: MetadataImage) -> Plan[ProducerIdBlock]:
         return plan_producer_id_block(image, node_id=self._broker.node_id)

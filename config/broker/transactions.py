@@ -10,6 +10,7 @@ ROWS: tuple[Row, ...] = (
         "Longest transaction timeout that a producer may ask for.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "transactional.id.expiration.ms",
@@ -17,6 +18,7 @@ ROWS: tuple[Row, ...] = (
         "Time without use after which a transactional id is forgotten.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms",
@@ -24,6 +26,7 @@ ROWS: tuple[Row, ...] = (
         "How often timed-out transactions are looked for and aborted.",
         rule=at_least(1),
         importance=LOW,
+        in_effect=True,
     ),
     integer(
         "transaction.remove.expired.transaction.cleanup.interval.ms",
@@ -31,6 +34,7 @@ ROWS: tuple[Row, ...] = (
         "How often unused transactional ids are looked for and removed.",
         rule=at_least(1),
         importance=LOW,
+        in_effect=True,
     ),
     boolean(
         "transaction.partition.verification.enable",
@@ -84,6 +88,7 @@ ROWS: tuple[Row, ...] = (
         "Bytes read at once when transactions are loaded.",
         rule=at_least(1),
         importance=HIGH,
+        in_effect=True,
     ),
     integer(
         "add.partitions.to.txn.retry.backoff.ms",

@@ -83,7 +83,9 @@ def plan_broker_registration(
         BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=next_offset, fenced=UNFENCE),
         *(
             FeatureLevelRecord(name=name, feature_level=level)
-            for name, level in features.missing_features(image.features, image.metadata_version).items()
+            for name, level in features.missing_features(
+                image.features, image.metadata_version, _known_features(image, node_id)
+            ).items()
         ),
     ]
     only_directory = log_dirs[0] if len(log_dirs) == 1 else None
@@ -102,6 +104,12 @@ def plan_broker_registration(
             if _lead(change, partition, node_id, home if knows_directories else None):
                 records.append(change)
     return Plan(records, next_offset)
+
+
+def _known_features(image: MetadataImage, node_id: int) -> set[str]:
+    """What the last broker on this directory knew; a directory that none has used has the levels it is to have."""
+    last = image.brokers.get(node_id)
+    return set(features.SUPPORTED_FEATURES) if last is None else {each.name for each in last.features}
 
 
 def _lead(change: PartitionChangeRecord, partition: PartitionImage, node_id: int, home: Uuid | None) -> bool:

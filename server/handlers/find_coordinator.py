@@ -1,15 +1,12 @@
-"""FindCoordinator (10), versions 0-6: which broker coordinates a group.
+"""FindCoordinator (10), versions 0-6: which broker coordinates a group or a transactional id.
 
-The leader of the group's partition of `__consumer_offsets` does; the topic is made when it is first asked for, and
-since that is done before the answer, clients do not have to ask again as with Apache Kafka. Host and port are
-those of the listener on which the request came in.
+The leader of the group's partition of `__consumer_offsets` does, or of the id's partition of `__transaction_state`; the
+topic is made when it is first asked for, and since that is done before the answer, clients do not have to ask again
+as with Apache Kafka. Host and port are those of the listener on which the request came in.
 
 - 1 key types: 0 group, 1 transactional id, 2 share group (6+). Others are INVALID_REQUEST.
 - 4 several keys at once (KIP-699); every key has its own error.
 - A share key is `group:topic id:partition`; the leader of its partition of `__share_group_state` coordinates it.
-- This broker coordinates no transactions. A transactional producer is refused its id: that,
-  and nothing else, makes every client give up at once, librdkafka included; the message says what is really
-  the matter.
 """
 
 from __future__ import annotations
@@ -18,7 +15,12 @@ from enum import IntEnum
 
 from ottla.server.cluster_view import ClusterView, Node
 from ottla.server.context import RequestContext
-from ottla.server.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, coordinator_partition
+from ottla.server.internal_topics import (
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    coordinator_partition,
+)
 from ottla.server.registry import serves
 from ottla.server.topic_creation import create_missing_topics
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -37,14 +39,18 @@ class KeyType(IntEnum):
     SHARE = 2
 
 
-def _refusal(key_type: int, version: int) -> KafkaError | None:
-    if key_type == KeyType.GROUP or (key_type == KeyType.SHARE and version >= _SHARE_SINCE):
+_TOPICS = {
+    KeyType.GROUP: OFFSETS_TOPIC,
+    KeyType.TRANSACTION: TRANSACTIONS_TOPIC,
+    KeyType.SHARE: SHARE_STATE_TOPIC,
+}
+
+
+def _topic_of(key_type: int, version: int) -> str | None:
+    """The topic whose partitions decide; None for a type that this version does not have."""
+    if key_type not in _TOPICS or (key_type == KeyType.SHARE and version < _SHARE_SINCE):
         return None
-    if key_type == KeyType.TRANSACTION:
-        return KafkaError(
-            ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "This broker does not coordinate transactions."
-        )
-    return KafkaError(ErrorCode.INVALID_REQUEST)
+    return _TOPICS[KeyType(key_type)]
 
 
 def _coordinator(context: RequestContext, topic_name: str, key: str) -> Node:
@@ -73,10 +79,10 @@ def _check_share_key(key: str) -> None:
         raise KafkaError(ErrorCode.INVALID_REQUEST) from None
 
 
-def _find(context: RequestContext, topic_name: str, key: str, refusal: KafkaError | None) -> Coordinator:
+def _find(context: RequestContext, topic_name: str | None, key: str) -> Coordinator:
     try:
-        if refusal is not None:
-            raise refusal
+        if topic_name is None:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
         node = _coordinator(context, topic_name, key)
     except KafkaError as error:
         return Coordinator(
@@ -90,14 +96,13 @@ async def handle_find_coordinator(
     context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse:
     """Find the coordinator of every key."""
-    refusal = _refusal(request.key_type, context.api_version)
-    topic_name = SHARE_STATE_TOPIC if request.key_type == KeyType.SHARE else OFFSETS_TOPIC
+    topic_name = _topic_of(request.key_type, context.api_version)
     several = context.api_version >= _SEVERAL_KEYS_SINCE
     keys = request.coordinator_keys if several else [request.key]
-    if refusal is None and keys:
+    if topic_name is not None and keys:
         await context.broker.wait_settled()
         await create_missing_topics(context.broker, [topic_name])
-    found = [_find(context, topic_name, key, refusal) for key in keys]
+    found = [_find(context, topic_name, key) for key in keys]
     if several:
         return FindCoordinatorResponse(coordinators=found)
     (one,) = found

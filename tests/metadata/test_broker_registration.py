@@ -13,6 +13,7 @@ from ottla.metadata.controller.broker_registration import (
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import (
     BrokerEndpoint,
+    BrokerFeature,
     BrokerRegistrationChangeRecord,
     FeatureLevelRecord,
     PartitionChangeRecord,
@@ -82,11 +83,23 @@ def test_a_directory_that_was_made_before_gets_its_features(level: int, expected
     """Once, behind the registration, and only with a metadata.version for which Kafka would do so."""
     image = MetadataImage()
     image.apply(FeatureLevelRecord(name="metadata.version", feature_level=level))
+    image.apply(RegisterBrokerRecord(broker_id=1))
     plan = registration(image, next_offset=20)
     assert isinstance(plan.records[0], RegisterBrokerRecord)
     image.apply_all(plan.records, 21)
     assert image.features.get("group.version", 0) == expected
     assert len(registration(image, next_offset=30).records) == 2
+
+
+def test_a_feature_that_the_last_broker_left_off_stays_off() -> None:
+    """Whoever downgraded transaction.version under a Kafka that knows it wants it so; a formatted directory too."""
+    image = MetadataImage()
+    image.apply(FeatureLevelRecord(name="metadata.version", feature_level=30))
+    assert len(registration(image, next_offset=20).records) == 2
+    image.apply(RegisterBrokerRecord(broker_id=1, features=[BrokerFeature(name="transaction.version")]))
+    image.apply_all(registration(image, next_offset=20).records, 21)
+    assert "transaction.version" not in image.features
+    assert image.features["group.version"] == 1
 
 
 def test_every_start_is_a_new_leader_epoch() -> None:

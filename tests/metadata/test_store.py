@@ -50,8 +50,13 @@ def contents(image: MetadataImage) -> object:
 def test_new_directory_has_kafkas_files(tmp_path: Path) -> None:
     """The first start makes the files that a formatted and started Kafka has."""
     store = open_store(tmp_path)
-    assert store.image.features == {"metadata.version": 30, "group.version": 1, "share.version": 1}
-    assert store.image.last_offset == store.next_offset - 1 == 5
+    assert store.image.features == {
+        "metadata.version": 30,
+        "group.version": 1,
+        "transaction.version": 2,
+        "share.version": 1,
+    }
+    assert store.image.last_offset == store.next_offset - 1 == 6
     assert store.epoch == 1
     store.close(NOW_MS)
     names = set(files_of(tmp_path))
@@ -286,7 +291,7 @@ def test_other_voters_of_a_dynamic_quorum_are_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.close(NOW_MS)
     write_snapshot(
-        tmp_path / LOG / SnapshotId(6, 1).file_name,
+        tmp_path / LOG / SnapshotId(7, 1).file_name,
         [FeatureLevelRecord(name="metadata.version", feature_level=30)],
         epoch=1,
         last_contained_log_ms=0,
@@ -343,7 +348,7 @@ def test_damage_before_the_last_segment_is_refused(tmp_path: Path) -> None:
     store.close(NOW_MS)
     path = tmp_path / LOG / "00000000000000000000.log"
     path.write_bytes(path.read_bytes()[:-10])
-    refuse(tmp_path, "is damaged: it ends at offset 6, but the next segment begins at 7")
+    refuse(tmp_path, "is damaged: it ends at offset 7, but the next segment begins at 8")
 
 
 @pytest.mark.parametrize("place", ["length", "magic", "payload"])
@@ -370,7 +375,7 @@ def test_log_that_begins_later_needs_a_snapshot(tmp_path: Path) -> None:
     store.close(NOW_MS)
     for path in (tmp_path / LOG).glob("00000000000000000000.*"):
         path.unlink()
-    refuse(tmp_path, "begins at offset 6, but no snapshot covers what was before")
+    refuse(tmp_path, "begins at offset 7, but no snapshot covers what was before")
 
 
 def test_several_log_directories(tmp_path: Path) -> None:
@@ -404,7 +409,7 @@ def test_snapshot_of_a_dynamic_quorum_keeps_its_voters(tmp_path: Path) -> None:
     open_store(tmp_path).close(NOW_MS)
     quorum = [KRaftVersionRecord(k_raft_version=1), VotersRecord(voters=[Voter(voter_id=1)])]
     write_snapshot(
-        tmp_path / LOG / SnapshotId(6, 1).file_name,
+        tmp_path / LOG / SnapshotId(7, 1).file_name,
         [FeatureLevelRecord(name="metadata.version", feature_level=30)],
         epoch=1,
         last_contained_log_ms=0,

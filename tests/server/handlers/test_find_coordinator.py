@@ -1,12 +1,13 @@
-"""FindCoordinator: found with the first answer, refused at once where there is nothing to find."""
+"""FindCoordinator: found with the first answer."""
 
 import pytest
 
 from compat_tests.raw_client import RawClient
-from ottla.server.internal_topics import coordinator_partition, java_string_hash
+from ottla.server.internal_topics import TRANSACTIONS_TOPIC, coordinator_partition, java_string_hash
 from ottla.testing import Broker
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
+from ottla.wire.messages.metadata import MetadataRequest
 
 
 @pytest.mark.parametrize("version", range(7))
@@ -20,14 +21,18 @@ def test_the_first_answer_has_the_coordinator(version: int) -> None:
         assert (found.error_code, found.host, found.port) == (ErrorCode.NONE, broker.host, broker.port)
 
 
-def test_transactions_are_refused_at_once(raw: RawClient) -> None:
-    """With the error that clients do not retry, and the true reason as its text."""
+def test_transactional_ids(raw: RawClient, broker: Broker) -> None:
+    """Their topic is made when the first one is looked for, with the settings that Kafka gives it."""
+    assert TRANSACTIONS_TOPIC not in topic_names(raw)
     old = raw.send(FindCoordinatorRequest(key="t", key_type=1), 3)
     (new,) = raw.send(FindCoordinatorRequest(coordinator_keys=["t"], key_type=1), 4).coordinators
     for answer in (old, new):
-        assert answer.error_code == ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        assert answer.error_message == "This broker does not coordinate transactions."
-        assert (answer.node_id, answer.host, answer.port) == (-1, "", -1)
+        assert (answer.error_code, answer.host, answer.port) == (ErrorCode.NONE, broker.host, broker.port)
+    assert TRANSACTIONS_TOPIC in topic_names(raw)
+
+
+def topic_names(raw: RawClient) -> set[str | None]:
+    return {topic.name for topic in raw.send(MetadataRequest(topics=None), 12).topics}
 
 
 def test_replicas_that_were_asked_for_must_be_there() -> None:
