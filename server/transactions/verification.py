@@ -7,8 +7,8 @@ is asked. What the coordinator answers is translated into errors that producers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
@@ -27,43 +27,6 @@ _NOT_READY = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-
-
-class AsksCoordinator(Protocol):
-    """What is asked of the coordinator; an answer for each partition."""
-
-    async def verify(
-        self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        partitions: Sequence[TopicPartition],
-    ) -> dict[TopicPartition, ErrorCode]:
-        """Whether the partitions are in the transaction that goes on."""
-        ...
-
-    async def add_partitions(
-        self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        partitions: Sequence[TopicPartition],
-    ) -> dict[TopicPartition, ErrorCode]:
-        """Add the partitions to the transaction, which may begin with them."""
-        ...
-
-
-class _NoCoordinator:
-    async def verify(
-        self,
-        transactional_id: str,
-        producer_id: int,
-        producer_epoch: int,
-        partitions: Sequence[TopicPartition],
-    ) -> dict[TopicPartition, ErrorCode]:
-        return dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-
-    add_partitions = verify
 
 
 class TransactionalProducer(NamedTuple):
@@ -119,7 +82,7 @@ async def ask_coordinator(broker: Broker, producer: TransactionalProducer, verif
     names = [name for name, each in verified.verifications.items() if each is not NOT_REQUIRED]
     if not names:
         return
-    coordinator: AsksCoordinator = getattr(broker, "transactions", None) or _NoCoordinator()
+    coordinator = broker.transactions
     ask = coordinator.add_partitions if producer.adds_partitions else coordinator.verify
     answers = await ask(producer.transactional_id, producer.producer_id, producer.producer_epoch, names)
     for name, code in answers.items():
