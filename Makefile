@@ -37,6 +37,10 @@ bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: 
 	QUICK=$(QUICK) $(BIN)/python -m benchmarks $(ARGS)
 	QUICK=$(QUICK) $(BIN)/python -m benchmarks.groups
 
+.PHONY: demo
+demo: $(VENV)/.spark ## the data pipeline on Spark: a minute of website activity, checked, with a report
+	$(BIN)/python -m spark_demo $(ARGS)
+
 .PHONY: clean
 clean: ## remove the environment, caches and ./data
 	rm -rf $(VENV) .cache build dist data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -51,6 +55,11 @@ $(VENV)/.broker: pyproject.toml | $(BIN)/python
 	@echo "installing the broker ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
+
+$(VENV)/.spark: pyproject.toml | $(BIN)/python
+	@echo "installing the broker and Spark ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]'
+	@touch $@ $(VENV)/.broker
 
 $(VENV)/.tests: pyproject.toml | $(BIN)/python
 	@echo "installing the broker, its tests and checks ..."

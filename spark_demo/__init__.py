@@ -1,0 +1,1 @@
+"""The data pipeline on Spark: website activity, from a Kafka topic to tables and topics, checked against itself."""
