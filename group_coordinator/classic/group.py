@@ -65,7 +65,10 @@ class ClassicMember:
         return not self.is_new and (self.join_waiter is not None or self.sync_waiter is not None)
 
     def metadata(self, protocol_name: str | None) -> bytes:
-        return next((protocol.metadata for protocol in self.protocols if protocol.name == protocol_name), b"")
+        for protocol in self.protocols:
+            if protocol.name == protocol_name:
+                return protocol.metadata
+        return b""
 
     def vote(self, candidates: set[str]) -> str:
         return next(protocol.name for protocol in self.protocols if protocol.name in candidates)

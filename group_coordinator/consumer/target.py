@@ -45,17 +45,19 @@ def compute_target(
             counts[topic.topic_id] = topic.partition_count
     subscribed: dict[frozenset[str], frozenset[Uuid]] = {}
     specs: dict[str, MemberSpec] = {}
+    targets = group.target
     for member_id, member in members.items():
-        names = topics_of(member, subscriptions.resolved)
-        if names not in subscribed:
+        names = topics_of(member, subscriptions.resolved) if member.topic_regex else member.topic_names
+        topic_ids = subscribed.get(names)
+        if topic_ids is None:
             found = (ids.get(name) for name in names)
-            subscribed[names] = frozenset(topic_id for topic_id in found if topic_id is not None)
-        specs[member_id] = MemberSpec(
-            subscribed[names],
-            group.target_of(member_id, member.instance_id),
-            member.instance_id,
-            member.rack_id,
-        )
+            topic_ids = subscribed[names] = frozenset(each for each in found if each is not None)
+        instance_id = member.instance_id
+        if instance_id is None:
+            last = targets.get(member_id, EMPTY_TARGET)
+        else:
+            last = group.target_of(member_id, instance_id)
+        specs[member_id] = MemberSpec(topic_ids, last, instance_id, member.rack_id)
     homogeneous = subscriptions.is_homogeneous(len(members))
     return ASSIGNORS[assignor](GroupSpec(specs, counts, homogeneous))
 
@@ -71,7 +73,8 @@ def target_records(
     records = []
     for member_id in members:
         partitions = assigned.get(member_id, EMPTY_TARGET)
-        if group.target.get(member_id) != partitions:
+        before = group.target.get(member_id)
+        if before is not partitions and before != partitions:
             records.append(new_records.target_of_member(group.group_id, member_id, partitions))
     records.append(new_records.target_epoch(group.group_id, target.epoch, now_ms))
     return records

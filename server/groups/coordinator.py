@@ -36,6 +36,7 @@ from ottla.server.groups.loading import ShardLoader
 from ottla.server.groups.runner import RunnerTimer, ShardRunner, TransactionRefused
 from ottla.server.groups.timers import Timers
 from ottla.server.groups.topics import ImageTopics
+from ottla.server.groups.wakeups import Wakeups
 from ottla.server.internal_topics import OFFSETS_TOPIC, coordinator_partition
 from ottla.server.partition import Partition
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -64,6 +65,7 @@ class GroupCoordinator:
         self._failed_loads: dict[int, int] = {}
         """How often in a row a partition could not be loaded."""
         self._timers: Timers[RunnerTimer] = Timers(self._timer_fired)
+        self._wakeups = Wakeups()
         self._waiters = itertools.count(1)
         self._topics = ImageTopics(lambda: broker.image)
         self._settings = GroupSettings.from_config(broker.config)
@@ -223,6 +225,7 @@ class GroupCoordinator:
         """Load what is to be loaded and fire timers until cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._timers.run)
+            nursery.start_soon(self._wakeups.run)
             async for index in self._load_queue:
                 partition = self._broker.partitions.of_topic(OFFSETS_TOPIC).get(index)
                 is_loaded = partition is None or await self._load(partition)
@@ -297,7 +300,7 @@ class GroupCoordinator:
         return self._settings
 
     def _start(self, partition: Partition, shard: GroupShard) -> None:
-        runner = ShardRunner(shard, partition, self._timers, self._codec, self._share_effect)
+        runner = ShardRunner(shard, partition, self._timers, self._wakeups, self._codec, self._share_effect)
         try:
             runner.resume(self._broker.now_ms())
         except Exception:

@@ -25,6 +25,7 @@ from ottla.group_coordinator.shard import GroupShard
 from ottla.log_store.validation import AppendOrigin
 from ottla.log_store.verification import Verification
 from ottla.server.groups.timers import Timers
+from ottla.server.groups.wakeups import Wakeups
 from ottla.server.partition import Partition
 from ottla.wire.errors import KafkaError
 from ottla.wire.records import Record, build_batch
@@ -53,6 +54,7 @@ class ShardRunner:
         shard: GroupShard,
         partition: Partition,
         timers: Timers[RunnerTimer],
+        wakeups: Wakeups,
         codec: Callable[[], int],
         share: Callable[[InitializeShareState | ShareMemberGone], None],
     ) -> None:
@@ -61,6 +63,7 @@ class ShardRunner:
         self.failure: KafkaError | None = None
         self.flush_due = False
         self._timers = timers
+        self._wakeups = wakeups
         self._codec = codec
         self._share = share
         self._answers: dict[int, Any] = {}
@@ -133,12 +136,13 @@ class ShardRunner:
             parked.set()
 
     def _execute(self, effects: list[Effect], now_ms: int) -> None:
+        now = trio.current_time()
         for effect in effects:
             if isinstance(effect, Reply):
                 self._answer(effect)
             elif isinstance(effect, SetTimer):
                 delay = max(0, effect.at_ms - now_ms) / 1000
-                self._timers.set(RunnerTimer(self, effect.key), trio.current_time() + delay)
+                self._timers.set(RunnerTimer(self, effect.key), now + delay)
             elif isinstance(effect, CancelTimer):
                 self._timers.cancel(RunnerTimer(self, effect.key))
             elif isinstance(effect, Append):
@@ -151,7 +155,7 @@ class ShardRunner:
             self._answers[reply.waiter] = reply.response
             parked = self._parked.get(reply.waiter)
             if parked is not None:
-                parked.set()
+                self._wakeups.wake(parked)
 
     def _append(self, effect: Append, now_ms: int) -> None:
         records = [

@@ -1,8 +1,8 @@
 """What an assignor gets and gives."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
 
 from ottla.wire.uuids import Uuid
 
@@ -10,12 +10,14 @@ Partitions = Mapping[Uuid, frozenset[int]]
 """Partition numbers by topic id; a topic without partitions is left out."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberSpec:
+NOTHING: Final[Partitions] = {}
+
+
+class MemberSpec(NamedTuple):
     """A member as an assignor sees it; `assigned` is its last target assignment."""
 
     topic_ids: frozenset[Uuid]
-    assigned: Partitions = field(default_factory=dict)
+    assigned: Partitions = NOTHING
     instance_id: str | None = None
     rack_id: str | None = None
 

@@ -4,6 +4,8 @@ When all members subscribe to the same topics, quotas are known from the start: 
 quota, and what is free fills those below theirs. Other groups are balanced topic by topic (`mixed.py`).
 """
 
+from collections.abc import Container
+
 from ottla.group_coordinator.consumer.assignors.mixed import assign_mixed
 from ottla.group_coordinator.consumer.assignors.spec import GroupSpec, Partitions
 from ottla.wire.uuids import Uuid
@@ -34,19 +36,16 @@ def _assign_homogeneous(group: GroupSpec, topic_ids: frozenset[Uuid]) -> dict[st
     total = sum(group.partition_counts[topic_id] for topic_id in topic_ids)
     quota, extras = divmod(total, len(group.members))
 
-    result: dict[str, dict[Uuid, set[int]]] = {}
+    result: dict[str, Partitions] = {}
     wanted: list[tuple[str, int]] = []
     for index, (member_id, member) in enumerate(group.members.items()):
         room = quota + (extras > 0)
-        kept: dict[Uuid, set[int]] = {}
-        for topic_id, partitions in member.assigned.items():
-            if topic_id not in taken:
-                continue
-            ordered = sorted(partitions)
-            if ordered[:room]:
-                kept[topic_id] = set(ordered[:room])
-            free.extend((topic_id, partition) for partition in ordered[room:])
-            room -= min(room, len(ordered))
+        kept = member.assigned
+        size = sum(map(len, kept.values()))
+        if size <= room and taken.keys() >= kept.keys():
+            room -= size  # as it is, which costs nothing: most members of a large group lose nothing
+        else:
+            kept, room = _keep(kept, taken, room, free)
         takes_extra = extras > 0
         if takes_extra and room and len(group.members) - index > extras:
             # It lacks something anyway: the extra partition is left to a member that has one already,
@@ -60,10 +59,32 @@ def _assign_homogeneous(group: GroupSpec, topic_ids: frozenset[Uuid]) -> dict[st
 
     position = 0
     for member_id, room in wanted:
-        for topic_id, partition in free[position : position + room]:
-            result[member_id].setdefault(topic_id, set()).add(partition)
+        result[member_id] = _with_more(result[member_id], free[position : position + room])
         position += room
-    return {
-        member_id: {topic_id: frozenset(partitions) for topic_id, partitions in assigned.items()}
-        for member_id, assigned in result.items()
-    }
+    return result
+
+
+def _keep(
+    assigned: Partitions, topic_ids: Container[Uuid], room: int, free: list[tuple[Uuid, int]]
+) -> tuple[Partitions, int]:
+    """What a member keeps of its partitions, and the room that is left; what it loses becomes free."""
+    kept: dict[Uuid, frozenset[int]] = {}
+    for topic_id, partitions in assigned.items():
+        if topic_id not in topic_ids:
+            continue
+        ordered = sorted(partitions)
+        if ordered[:room]:
+            kept[topic_id] = frozenset(ordered[:room])
+        free.extend((topic_id, partition) for partition in ordered[room:])
+        room -= min(room, len(ordered))
+    return kept, room
+
+
+def _with_more(assigned: Partitions, more: list[tuple[Uuid, int]]) -> Partitions:
+    added: dict[Uuid, set[int]] = {}
+    for topic_id, partition in more:
+        added.setdefault(topic_id, set()).add(partition)
+    grown = dict(assigned)
+    for topic_id, partitions in added.items():
+        grown[topic_id] = grown.get(topic_id, frozenset()) | partitions
+    return grown
