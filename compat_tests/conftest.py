@@ -23,6 +23,9 @@ from compat_tests.raw_client import RawClient
 
 BROKERS: dict[str, type[BrokerProcess]] = {"ottla": OttlaProcess, "kafka": RealKafka}
 
+# Kafka looks for transactions that have timed out every ten seconds.
+SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+
 # Rounds that take many minutes are for whoever changes what they test.
 collect_ignore = [] if os.environ.get("OTTLA_SLOW", "0") not in ("", "0") else ["test_group_clients_long.py"]
 
@@ -52,7 +55,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture(scope="session", params=list(BROKERS))
 def broker(request: pytest.FixtureRequest) -> Iterator[BrokerProcess]:
     """A running broker; every case that asks for it runs against Ottla and against Apache Kafka."""
-    with BROKERS[request.param]() as running:
+    with BROKERS[request.param](properties=SETTINGS) as running:
         yield running
 
 

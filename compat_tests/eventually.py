@@ -11,9 +11,9 @@ PATIENCE_SECONDS = 10
 PAUSE_SECONDS = 0.02
 
 
-def eventually(observe: Callable[[], T], expected: T) -> None:
+def eventually(observe: Callable[[], T], expected: T, patience_seconds: float = PATIENCE_SECONDS) -> None:
     """Observe again and again until it is what is expected; fail with the last observation otherwise."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + patience_seconds
     pause = threading.Event()
     seen = observe()
     while seen != expected and time.monotonic() < deadline:
