@@ -30,16 +30,10 @@ class Verification:
 NOT_REQUIRED = Verification(0, 0, 0, supports_epoch_bump=False)  # what is appended need not be verified
 
 
-class Verifications:
-    """The verifications of a partition by producer id."""
+class Verifications(dict[int, Verification]):
+    """The verifications of a partition by producer id. A dictionary, since every append asks whether it is empty."""
 
-    __slots__ = ("_by_producer",)
-
-    def __init__(self) -> None:
-        self._by_producer: dict[int, Verification] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._by_producer)
+    __slots__ = ()
 
     def start(
         self,
@@ -56,9 +50,9 @@ class Verifications:
             entry.check_epoch(epoch)
             if entry.has_ongoing_txn(epoch):
                 return None
-        verification = self._by_producer.get(producer_id)
+        verification = self.get(producer_id)
         if verification is None:
-            verification = self._by_producer[producer_id] = Verification(
+            verification = self[producer_id] = Verification(
                 epoch, sequence, now_ms, supports_epoch_bump=supports_epoch_bump
             )
         elif epoch > verification.epoch:
@@ -78,14 +72,14 @@ class Verifications:
             entry.check_epoch(epoch)
         if verification is NOT_REQUIRED:
             return
-        if verification is None or self._by_producer.get(producer_id) is not verification:
+        if verification is None or self.get(producer_id) is not verification:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE, "The records are not part of a transaction that goes on."
             )
 
     def check_sequence(self, entry: ProducerEntry | None, producer_id: int, first_sequence: int) -> None:
         """OUT_OF_ORDER_SEQUENCE_NUMBER for a batch before which others have to come."""
-        verification = self._by_producer.get(producer_id)
+        verification = self.get(producer_id)
         if verification is None:
             return
         is_unknown = entry is None or not entry.batches
@@ -104,20 +98,17 @@ class Verifications:
 
     def data_written(self, producer_id: int) -> None:
         """A transactional batch of the producer is in the log."""
-        self._by_producer.pop(producer_id, None)
+        self.pop(producer_id, None)
 
     def marker_written(self, producer_id: int, epoch: int) -> None:
-        verification = self._by_producer.get(producer_id)
+        verification = self.get(producer_id)
         if verification is not None and not (
             verification.supports_epoch_bump and verification.epoch == epoch
         ):
-            del self._by_producer[producer_id]
+            del self[producer_id]
 
     def remove_older(self, expiration_ms: int, now_ms: int) -> None:
         """Forget those that have led to nothing for so long."""
-        for producer_id, verification in list(self._by_producer.items()):
+        for producer_id, verification in list(self.items()):
             if now_ms - verification.started_ms >= expiration_ms:
-                del self._by_producer[producer_id]
-
-    def clear(self) -> None:
-        self._by_producer.clear()
+                del self[producer_id]

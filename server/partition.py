@@ -24,7 +24,8 @@ _CLIENT = AppendOrigin.CLIENT
 
 
 class AppendWaiter(Protocol):
-    """Something that wants to hear of the next change, such as a Fetch below its min_bytes."""
+    """Something that wants to hear of the next change, such as a Fetch below its min_bytes. One that reads committed
+    records only is better among the `committed_waiters`: an append to an open transaction is no news to it."""
 
     def notify(self) -> None:
         """The partition has grown, or is gone. May be called more than once."""
@@ -33,7 +34,16 @@ class AppendWaiter(Protocol):
 class Partition:
     """The leader's side of one partition."""
 
-    __slots__ = ("flushed_ms", "index", "leader_epoch", "log", "topic", "waiters")
+    __slots__ = (
+        "_told_stable_offset",
+        "committed_waiters",
+        "flushed_ms",
+        "index",
+        "leader_epoch",
+        "log",
+        "topic",
+        "waiters",
+    )
 
     def __init__(self, topic: str, index: int, log: Log, leader_epoch: int) -> None:
         self.topic = topic
@@ -41,6 +51,8 @@ class Partition:
         self.log = log
         self.leader_epoch = leader_epoch
         self.waiters: set[AppendWaiter] = set()
+        self.committed_waiters: set[AppendWaiter] = set()
+        self._told_stable_offset = -1  # the last stable offset at which these were last woken
         self.flushed_ms = 0  # when everything in the log was last known to be on the disk
 
     def append(
@@ -81,11 +93,18 @@ class Partition:
     def _note_append(self) -> None:
         self.log.advance_high_watermark(self.log.log_end_offset)
         if self.waiters:
-            self.wake()
+            for waiter in self.waiters:
+                waiter.notify()
+        if self.committed_waiters:
+            stable_offset = self.log.last_stable_offset
+            if stable_offset != self._told_stable_offset:
+                self._told_stable_offset = stable_offset
+                for waiter in self.committed_waiters:
+                    waiter.notify()
 
     def wake(self) -> None:
         """Tell every waiter to look again."""
-        for waiter in self.waiters:
+        for waiter in (*self.waiters, *self.committed_waiters):
             waiter.notify()
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:

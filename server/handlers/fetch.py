@@ -47,13 +47,15 @@ class _ReadOutcome:
 class _FetchWaiter:
     """Parks one Fetch on all its partitions until one of them grows."""
 
-    __slots__ = ("_event", "_partitions")
+    __slots__ = ("_event", "_waiting")
 
-    def __init__(self, partitions: list[Partition]) -> None:
-        self._partitions = partitions
+    def __init__(self, partitions: list[Partition], *, read_committed: bool) -> None:
+        self._waiting = [
+            partition.committed_waiters if read_committed else partition.waiters for partition in partitions
+        ]
         self._event = trio.Event()
-        for partition in partitions:
-            partition.waiters.add(self)
+        for waiters in self._waiting:
+            waiters.add(self)
 
     def notify(self) -> None:
         self._event.set()
@@ -64,8 +66,8 @@ class _FetchWaiter:
             await self._event.wait()
 
     def close(self) -> None:
-        for partition in self._partitions:
-            partition.waiters.discard(self)
+        for waiters in self._waiting:
+            waiters.discard(self)
 
 
 class _Fetch:
@@ -186,7 +188,7 @@ class _Fetch:
         """
         deadline = trio.current_time() + self._request.max_wait_ms / 1000
         while True:
-            waiter = _FetchWaiter(self._live_partitions())
+            waiter = _FetchWaiter(self._live_partitions(), read_committed=self._read_committed)
             try:
                 outcome = await self.read_in_turns()
                 is_last = trio.current_time() >= deadline or self._context.broker.stopping

@@ -33,7 +33,13 @@ from ottla.wire.messages.produce import (
     TopicProduceResponse,
 )
 from ottla.wire.records.compression import Codec
-from ottla.wire.records.header import ATTRIBUTES_POSITION, CODEC_MASK, HEADER_SIZE, TRANSACTIONAL_BIT
+from ottla.wire.records.header import (
+    ATTRIBUTES_POSITION,
+    CODEC_MASK,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    unpack_producer,
+)
 
 if TYPE_CHECKING:
     from ottla.log_store.verification import Verification
@@ -64,6 +70,31 @@ class _Produce:
         self.flushes: list[tuple[Log, PartitionProduceResponse]] = []
         # Batches that a worker thread must open before they can be appended, and where their answers go.
         self.costly: list[tuple[TopicProduceData, PartitionProduceData, list[PartitionProduceResponse]]] = []
+
+    def transaction_goes_on(self) -> bool:
+        """Whether the transaction has written to each of the partitions before, so that nobody needs to be asked."""
+        producer: tuple[int, int] | None = None
+        for topic in self._request.topic_data:
+            for data in topic.partition_data:
+                records = data.records
+                if (
+                    records is None
+                    or len(records) < HEADER_SIZE
+                    or not records[ATTRIBUTES_POSITION + 1] & TRANSACTIONAL_BIT
+                ):
+                    continue
+                found = unpack_producer(records)
+                if found != producer and producer is not None:
+                    return False
+                producer = found
+                try:
+                    partition = self._find(topic, data.index)
+                except KafkaError:
+                    continue  # the append reports it
+                entry = partition.log.producers.producers.get(found[0])
+                if entry is None or not entry.has_ongoing_txn(found[1]):
+                    return False
+        return True
 
     def begin_transaction(self) -> TransactionalProduce:
         """Find out whom the coordinator must be asked about. Raises KafkaError for the whole request."""
@@ -235,7 +266,7 @@ async def _ask_then_answer(produce: _Produce, transaction: TransactionalProduce)
 def handle_produce(context: RequestContext, request: ProduceRequest):  # type: ignore[no-untyped-def]
     """Append every partition's batch; wait only for batches that take long to open, and for the flush policy."""
     produce = _Produce(context, request)
-    if request.transactional_id is not None:
+    if request.transactional_id is not None and not produce.transaction_goes_on():
         try:
             transaction = produce.begin_transaction()
         except KafkaError as error:

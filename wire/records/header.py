@@ -56,6 +56,7 @@ _pack_offset = struct.Struct(">q").pack_into
 _pack_epoch = struct.Struct(">i").pack_into
 _pack_crc = struct.Struct(">I").pack_into
 _pack_attributes = struct.Struct(">h").pack_into
+_unpack_producer = struct.Struct(">qh").unpack_from
 _unpack_attributes = struct.Struct(">h").unpack_from
 _crc_of = crc32c
 
@@ -198,6 +199,11 @@ class BatchView:
             f"producer_id={self.producer_id}, producer_epoch={self.producer_epoch}, "
             f"base_sequence={self.base_sequence}, leader_epoch={self.partition_leader_epoch})"
         )
+
+
+def unpack_producer(buf: memoryview | bytes | bytearray) -> tuple[int, int]:
+    """Producer id and epoch of the batch at the beginning of a buffer, which has a whole header."""
+    return _unpack_producer(buf, 43)
 
 
 def batch_size_at(buf: memoryview, pos: int, end: int) -> int:

@@ -52,7 +52,7 @@ async def test_abort(broker: Broker) -> None:
     """An aborted transaction is passed too, and readers are told to leave it out."""
     partition = append_value(broker, 0)
     woken = []
-    partition.waiters.add(type("Waiter", (), {"notify": lambda self: woken.append(True)})())
+    partition.committed_waiters.add(type("Waiter", (), {"notify": lambda self: woken.append(True)})())
     assert await write_marker(broker, "t", 0, PRODUCER_ID, 0, 0, False, 0) is ErrorCode.NONE
     assert woken
     log = partition.log
