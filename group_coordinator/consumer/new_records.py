@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ottla.group_coordinator.consumer.assignors.spec import Partitions
+from ottla.group_coordinator.assigned_group_records import AssignedGroupRecords
 from ottla.group_coordinator.consumer.member import ConsumerGroupMember, Held
 from ottla.group_coordinator.consumer.resolved import ResolvedRegex
 from ottla.group_coordinator.records import CoordinatorRecord, tombstone
@@ -34,12 +34,21 @@ if TYPE_CHECKING:
     from ottla.group_coordinator.consumer.state import ConsumerGroup
 
 
-def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
-    """The group reaches an epoch with topics of this hash."""
-    return CoordinatorRecord(
-        ConsumerGroupMetadataKey(group_id=group_id),
-        ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
-    )
+_RECORDS: Final = AssignedGroupRecords(
+    group_key=ConsumerGroupMetadataKey,
+    group_value=ConsumerGroupMetadataValue,
+    member_key=ConsumerGroupMemberMetadataKey,
+    target_epoch_key=ConsumerGroupTargetAssignmentMetadataKey,
+    target_epoch_value=ConsumerGroupTargetAssignmentMetadataValue,
+    target_key=ConsumerGroupTargetAssignmentMemberKey,
+    target_value=ConsumerGroupTargetAssignmentMemberValue,
+    current_key=ConsumerGroupCurrentMemberAssignmentKey,
+    topic_partition=TopicPartition,
+)
+group_epoch: Final = _RECORDS.group_epoch
+target_epoch: Final = _RECORDS.target_epoch
+target_of_member: Final = _RECORDS.target_of_member
+member_tombstones: Final = _RECORDS.member_tombstones
 
 
 def member_metadata(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
@@ -88,27 +97,6 @@ def partition_metadata_tombstone(group_id: str) -> CoordinatorRecord:
     return tombstone(ConsumerGroupPartitionMetadataKey(group_id=group_id))
 
 
-def target_epoch(group_id: str, epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """The target assignment of an epoch is complete."""
-    return CoordinatorRecord(
-        ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id),
-        ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp_ms),
-    )
-
-
-def target_of_member(group_id: str, member_id: str, target: Partitions) -> CoordinatorRecord:
-    """What a member shall have."""
-    return CoordinatorRecord(
-        ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
-        ConsumerGroupTargetAssignmentMemberValue(
-            topic_partitions=[
-                TopicPartition(topic_id=topic_id, partitions=sorted(target[topic_id]))
-                for topic_id in sorted(target)
-            ]
-        ),
-    )
-
-
 def current_assignment(group_id: str, member: ConsumerGroupMember) -> CoordinatorRecord:
     """What a member has, and in which epoch and state it is."""
     return CoordinatorRecord(
@@ -123,37 +111,19 @@ def current_assignment(group_id: str, member: ConsumerGroupMember) -> Coordinato
     )
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """Remove a member: what it has, what it shall have, what it is. The order matters to Kafka's replay."""
-    return [
-        tombstone(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)),
-        tombstone(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)),
-        tombstone(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=member_id)),
-    ]
-
-
 def group_tombstones(group: ConsumerGroup, renamed: dict[str, str] | None = None) -> list[CoordinatorRecord]:
     """Remove a group. `renamed` has the new ids of members that earlier records of the same batch replaced."""
     group_id = group.group_id
     member_ids = [(renamed or {}).get(member_id, member_id) for member_id in group.members]
-    return [
+    return _RECORDS.group_tombstones(
+        group_id,
+        member_ids,
         *(
-            tombstone(ConsumerGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=each))
-            for each in member_ids
+            ConsumerGroupRegularExpressionKey(group_id=group_id, regular_expression=expression)
+            for expression in group.resolved_regexes
         ),
-        *(
-            tombstone(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=each))
-            for each in member_ids
-        ),
-        tombstone(ConsumerGroupTargetAssignmentMetadataKey(group_id=group_id)),
-        *(
-            tombstone(ConsumerGroupMemberMetadataKey(group_id=group_id, member_id=each))
-            for each in member_ids
-        ),
-        *(regex_tombstone(group_id, expression) for expression in group.resolved_regexes),
-        partition_metadata_tombstone(group_id),
-        tombstone(ConsumerGroupMetadataKey(group_id=group_id)),
-    ]
+        ConsumerGroupPartitionMetadataKey(group_id=group_id),
+    )
 
 
 def _topic_partitions(held: Held) -> list[TopicPartitions]:

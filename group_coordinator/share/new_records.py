@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from ottla.group_coordinator.consumer.assignors.spec import Partitions
-from ottla.group_coordinator.records import CoordinatorRecord, tombstone
+from ottla.group_coordinator.assigned_group_records import AssignedGroupRecords
+from ottla.group_coordinator.records import CoordinatorRecord
 from ottla.group_coordinator.records.share_group import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -31,12 +31,21 @@ if TYPE_CHECKING:
     from ottla.group_coordinator.share.state import ShareGroupMember, StateMetadata, TopicState
 
 
-def group_epoch(group_id: str, epoch: int, metadata_hash: int) -> CoordinatorRecord:
-    """The group reaches an epoch with topics of this hash."""
-    return CoordinatorRecord(
-        ShareGroupMetadataKey(group_id=group_id),
-        ShareGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash),
-    )
+_RECORDS: Final = AssignedGroupRecords(
+    group_key=ShareGroupMetadataKey,
+    group_value=ShareGroupMetadataValue,
+    member_key=ShareGroupMemberMetadataKey,
+    target_epoch_key=ShareGroupTargetAssignmentMetadataKey,
+    target_epoch_value=ShareGroupTargetAssignmentMetadataValue,
+    target_key=ShareGroupTargetAssignmentMemberKey,
+    target_value=ShareGroupTargetAssignmentMemberValue,
+    current_key=ShareGroupCurrentMemberAssignmentKey,
+    topic_partition=TopicPartition,
+)
+group_epoch: Final = _RECORDS.group_epoch
+target_epoch: Final = _RECORDS.target_epoch
+target_of_member: Final = _RECORDS.target_of_member
+member_tombstones: Final = _RECORDS.member_tombstones
 
 
 def member_metadata(group_id: str, member: ShareGroupMember) -> CoordinatorRecord:
@@ -48,27 +57,6 @@ def member_metadata(group_id: str, member: ShareGroupMember) -> CoordinatorRecor
             client_id=member.client_id,
             client_host=member.client_host,
             subscribed_topic_names=sorted(member.topic_names),
-        ),
-    )
-
-
-def target_epoch(group_id: str, epoch: int, timestamp_ms: int) -> CoordinatorRecord:
-    """The target assignment of an epoch is complete."""
-    return CoordinatorRecord(
-        ShareGroupTargetAssignmentMetadataKey(group_id=group_id),
-        ShareGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp_ms),
-    )
-
-
-def target_of_member(group_id: str, member_id: str, target: Partitions) -> CoordinatorRecord:
-    """What a member shall have."""
-    return CoordinatorRecord(
-        ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id),
-        ShareGroupTargetAssignmentMemberValue(
-            topic_partitions=[
-                TopicPartition(topic_id=topic_id, partitions=sorted(target[topic_id]))
-                for topic_id in sorted(target)
-            ]
         ),
     )
 
@@ -103,23 +91,11 @@ def state_metadata(group_id: str, metadata: StateMetadata) -> CoordinatorRecord:
     )
 
 
-def member_tombstones(group_id: str, member_id: str) -> list[CoordinatorRecord]:
-    """Remove a member: what it has, what it shall have, what it is. The order matters to Kafka's replay."""
-    return [
-        tombstone(ShareGroupCurrentMemberAssignmentKey(group_id=group_id, member_id=member_id)),
-        tombstone(ShareGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id)),
-        tombstone(ShareGroupMemberMetadataKey(group_id=group_id, member_id=member_id)),
-    ]
-
-
 def group_tombstones(group_id: str, member_ids: Iterable[str]) -> list[CoordinatorRecord]:
     """Remove a group."""
-    return [
-        *(record for member_id in member_ids for record in member_tombstones(group_id, member_id)),
-        tombstone(ShareGroupTargetAssignmentMetadataKey(group_id=group_id)),
-        tombstone(ShareGroupStatePartitionMetadataKey(group_id=group_id)),
-        tombstone(ShareGroupMetadataKey(group_id=group_id)),
-    ]
+    return _RECORDS.group_tombstones(
+        group_id, member_ids, ShareGroupStatePartitionMetadataKey(group_id=group_id)
+    )
 
 
 def _topics(topics: Mapping[Uuid, TopicState]) -> list[TopicPartitionsInfo]:
