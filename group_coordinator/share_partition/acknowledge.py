@@ -79,12 +79,25 @@ def _check(partition: SharePartition, member_id: str, each: Acknowledgement, rul
     if each.last_offset >= partition.next_offset:
         raise _past("last")
     for run in partition.between(max(each.first_offset, partition.start_offset), each.last_offset):
-        if run.state is not RecordState.ACQUIRED:
-            raise _not_acquired("The batch cannot be acknowledged. The batch is not in the acquired state.")
-        if run.member_id != member_id:
-            raise _not_acquired("Member is not the owner of batch record")
+        _check_run(run, member_id)
+        batch = run.batch
+        is_whole = each.first_offset <= batch.first and batch.last <= each.last_offset
+        batch.is_split = batch.is_split or not is_whole or len(each.types) > 1
     if AcknowledgeType.RENEW in each.types and not rules.renew_enabled:
         raise _not_acquired("Renewing acquisition locks is not enabled for the group.")
+
+
+def _check_run(run: Run, member_id: str) -> None:
+    """A batch that was never split is spoken of as a whole."""
+    if run.state is not RecordState.ACQUIRED:
+        raise _not_acquired(
+            "The offset cannot be acknowledged. The offset is not acquired."
+            if run.batch.is_split
+            else "The batch cannot be acknowledged. The batch is not in the acquired state."
+        )
+    if run.member_id != member_id:
+        what = "offset" if run.batch.is_split else "batch record"
+        raise _not_acquired(f"Member is not the owner of {what}")
 
 
 def release_member(partition: SharePartition, member_id: str, delivery_count_limit: int) -> list[Run]:

@@ -1,17 +1,19 @@
 """Acquiring: records that were read from the log are given to a member.
 
 Whole batches are given, so that more records than asked for may come, unless the member insists on a limit (KIP-1206).
-A run that was delivered too often already is given alone and in ever smaller parts, its last time record by record, so
-that one bad record does not take its neighbours with it.
+A batch that was delivered too often already is given alone and in ever smaller parts, its last time record by record,
+so that one bad record does not take its neighbours with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from ottla.group_coordinator.share_partition.partition import SharePartition
-from ottla.group_coordinator.share_partition.runs import RecordState, Run
+from ottla.group_coordinator.share_partition.runs import InFlightBatch, RecordState, Run
 
 _LEAST_THROTTLE_LIMIT = 2
 
@@ -54,11 +56,11 @@ def acquire(partition: SharePartition, wanted: Acquisition, batches: Sequence[Ba
     last = batches[-1].last_offset if last_allowed is None else min(batches[-1].last_offset, last_allowed)
     first = batches[0].base_offset
     _archive_missing(partition, first)
-    acquired, throttled = _acquire_available(partition, wanted, first, last, room)
+    acquired, throttled = _acquire_available(partition, wanted, BatchRange(first, last), room)
     room -= sum(map(len, acquired))
     if room > 0 and not throttled and partition.next_offset <= last:
         acquired += _acquire_new(partition, wanted, batches, last, room)
-    return acquired
+    return partition.join(acquired)
 
 
 def _archive_missing(partition: SharePartition, first: int) -> None:
@@ -72,42 +74,58 @@ def _archive_missing(partition: SharePartition, first: int) -> None:
 
 
 def _acquire_available(
-    partition: SharePartition, wanted: Acquisition, first: int, last: int, room: int
+    partition: SharePartition, wanted: Acquisition, readable: BatchRange, room: int
 ) -> tuple[list[Run], bool]:
-    """Runs that were in flight before; and whether something bad keeps the rest waiting."""
+    """What was in flight before, batch by batch; and whether something bad keeps the rest waiting."""
     acquired: list[Run] = []
     count = 0
-    for run in list(partition.between(first, last)):
-        if run.state is not RecordState.AVAILABLE:
-            continue
+    throttle_limit = max(_LEAST_THROTTLE_LIMIT, -(-wanted.delivery_count_limit // 2))
+    for batch, runs in groupby(list(partition.between(*readable)), key=attrgetter("batch")):
         if count >= room:
             break
-        most = _throttled(run, wanted.delivery_count_limit)
-        if most is not None and acquired:
+        available = [run for run in runs if run.state is RecordState.AVAILABLE]
+        if not available:
+            continue
+        throttled = max(run.delivery_count for run in available) >= throttle_limit
+        if throttled and acquired:
             return acquired, True
-        upto = min(run.last, last)
-        if wanted.record_limit:
-            upto = min(upto, max(run.first, first) + room - count - 1)
-        if most is not None:
-            upto = min(upto, max(run.first, first) + most - 1)
-        for part in partition.cut(max(run.first, first), upto):
-            part.delivery_count += 1
-            _give(part, wanted)
-            acquired.append(part)
-            count += len(part)
-        if most is not None:
+        batch.is_split = batch.is_split or throttled
+        for first, last in _parts(available, wanted, readable, room - count, throttle_limit):
+            for part in partition.cut(first, last):
+                part.delivery_count += 1
+                _give(part, wanted)
+                acquired.append(part)
+                count += len(part)
+        if throttled:
             return acquired, True
     return acquired, False
 
 
-def _throttled(run: Run, delivery_count_limit: int) -> int | None:
-    """How many records of a run may be delivered at once, if not all."""
-    limit = max(_LEAST_THROTTLE_LIMIT, -(-delivery_count_limit // 2))
-    if run.delivery_count < limit:
-        return None
-    if delivery_count_limit > _LEAST_THROTTLE_LIMIT and run.delivery_count >= delivery_count_limit - 1:
-        return 1
-    return max(1, run.batch_size >> (run.delivery_count - limit + 1))
+def _parts(
+    runs: Sequence[Run], wanted: Acquisition, readable: BatchRange, room: int, throttle_limit: int
+) -> Iterator[tuple[int, int]]:
+    """How much of each run of a batch is given, as far as any is."""
+    last_time = (
+        wanted.delivery_count_limit - 1 if wanted.delivery_count_limit > _LEAST_THROTTLE_LIMIT else None
+    )
+    most: int | None = None
+    count = 0
+    for run in runs:
+        alone = run.delivery_count == last_time
+        if alone and count:
+            return
+        if most is None and run.delivery_count >= throttle_limit:
+            most = max(1, len(run.batch) >> (run.delivery_count - throttle_limit + 1))
+        first = max(run.first, readable.base_offset)
+        size = 1 if alone else min(run.last, readable.last_offset) - first + 1
+        if wanted.record_limit:
+            size = min(size, room - count)
+        if most is not None and count < most:
+            size = min(size, most - count)
+        yield first, first + size - 1
+        count += size
+        if alone or count == most or (wanted.record_limit and count == room):
+            return
 
 
 def _acquire_new(
@@ -122,7 +140,9 @@ def _acquire_new(
     first = partition.next_offset
     if room < last - first + 1:
         limit = first + room - 1
-        last = limit if wanted.record_limit else _end_of_batch(batches, limit)
+        last = _end_of_batch(batches, limit)
+        if wanted.record_limit and limit < last:
+            return [_acquire_front(partition, wanted, limit, last)]
     acquired: list[Run] = []
     ends = [] if wanted.record_limit else [batch.base_offset - 1 for batch in batches]
     for end in ends:
@@ -133,6 +153,15 @@ def _acquire_new(
     for run in acquired:
         _give(run, wanted)
     return acquired
+
+
+def _acquire_front(partition: SharePartition, wanted: Acquisition, limit: int, last: int) -> Run:
+    """A part of new records; the rest of them is in flight as well, but nobody's yet."""
+    batch = InFlightBatch(partition.next_offset, last, is_split=True)
+    run = partition.extend(limit, RecordState.AVAILABLE, 1, batch)
+    partition.extend(last, RecordState.AVAILABLE, 0, batch)
+    _give(run, wanted)
+    return run
 
 
 def _end_of_batch(batches: Sequence[BatchRange], offset: int) -> int:

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ottla.group_coordinator.share_partition.runs import TERMINAL, RecordState, Run
+from ottla.group_coordinator.share_partition.runs import TERMINAL, InFlightBatch, RecordState, Run
 
 
 class StateBatch(NamedTuple):
@@ -43,9 +43,11 @@ class SharePartition:
             self._add(first - 1, RecordState.AVAILABLE, 0)
         self._add(batch.last_offset, RecordState(batch.delivery_state), batch.delivery_count)
 
-    def _add(self, last: int, state: RecordState, delivery_count: int) -> Run:
+    def _add(
+        self, last: int, state: RecordState, delivery_count: int, batch: InFlightBatch | None = None
+    ) -> Run:
         first = self.next_offset
-        run = Run(first, last, state, delivery_count, last - first + 1)
+        run = Run(first, last, state, delivery_count, batch or InFlightBatch(first, last))
         self.runs.append(run)
         self.next_offset = last + 1
         return run
@@ -101,9 +103,25 @@ class SharePartition:
                     self.runs.insert(index + 1, run.cut_before(offset))
         return list(self.between(first, last))
 
-    def extend(self, last: int, state: RecordState, delivery_count: int) -> Run:
-        """What comes next is in flight too."""
-        return self._add(last, state, delivery_count)
+    def extend(
+        self, last: int, state: RecordState, delivery_count: int, batch: InFlightBatch | None = None
+    ) -> Run:
+        """What comes next is in flight too, in a batch of its own unless one is named."""
+        return self._add(last, state, delivery_count, batch)
+
+    def join(self, runs: Iterable[Run]) -> list[Run]:
+        """The same records in as few runs as can be."""
+        joined: list[Run] = []
+        gone: set[int] = set()
+        for run in runs:
+            if joined and joined[-1].is_continued_by(run):
+                joined[-1].last = run.last
+                gone.add(id(run))
+            else:
+                joined.append(run)
+        if gone:
+            self.runs = [run for run in self.runs if id(run) not in gone]
+        return joined
 
     def start_at(self, offset: int) -> None:
         """Nothing in front of the offset is there any more."""

@@ -56,15 +56,27 @@ OUTCOMES: Final[Mapping[AcknowledgeType, RecordState]] = {
 }
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
+class InFlightBatch:
+    """Records that were first given together. Once some of them fared differently, each is looked at by itself."""
+
+    first: int
+    last: int
+    is_split: bool = False
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+
+@dataclass(slots=True, eq=False)
 class Run:
-    """Records from `first` to `last`, both included. `batch_size` is the number of records it was cut from."""
+    """Records from `first` to `last`, both included, of one batch."""
 
     first: int
     last: int
     state: RecordState
     delivery_count: int
-    batch_size: int
+    batch: InFlightBatch
     member_id: str = ""
     locked_until_ms: int = 0
 
@@ -75,7 +87,19 @@ class Run:
         """End in front of the offset; the rest comes back."""
         rest = replace(self, first=offset)
         self.last = offset - 1
+        self.batch.is_split = True
         return rest
+
+    def is_continued_by(self, other: Run) -> bool:
+        """Is the other run the next one, and alike in everything?"""
+        return (
+            self.last + 1 == other.first
+            and self.batch is other.batch
+            and self.state is other.state
+            and self.delivery_count == other.delivery_count
+            and self.member_id == other.member_id
+            and self.locked_until_ms == other.locked_until_ms
+        )
 
     def become(self, state: RecordState) -> None:
         """Go where the table allows to go."""

@@ -9,10 +9,10 @@ import trio
 from ottla.group_coordinator.share_partition.acquire import Acquisition
 from ottla.server.broker import Broker
 from ottla.server.partition import AppendWaiter
-from ottla.server.share.partitions import LivePartition
+from ottla.server.share.partitions import LivePartition, told
 from ottla.server.share.reading import NOTHING, Acquired, acquire_records, readable_bytes
 from ottla.server.share.sessions import SessionKey, TopicPartition
-from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.errors import KafkaError
 from ottla.wire.messages.share_fetch import AcquiredRecords, PartitionData, ShareFetchRequest
 
 _RECORD_LIMIT = 1
@@ -82,7 +82,7 @@ class ShareFetching:
                 )
             except KafkaError as error:
                 failed[topic_id, index] = PartitionData(
-                    partition_index=index, error_code=_told(error.code), records=b""
+                    partition_index=index, error_code=told(error.code), records=b""
                 )
         return found, failed
 
@@ -131,18 +131,3 @@ class ShareFetching:
         if acquired.runs:
             self._broker.share.partitions.watch_locks(live)
         return acquired
-
-
-def _told(code: ErrorCode) -> ErrorCode:
-    """What a member learns of a coordinator that does not answer: to try again."""
-    if code in (
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ):
-        return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH):
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
-    if code is ErrorCode.INVALID_REQUEST:
-        return ErrorCode.UNKNOWN_SERVER_ERROR
-    return code

@@ -178,9 +178,9 @@ class SharePartitions:
             )
             try:
                 self._states.write(live.key, write)
-            except KafkaError:
+            except KafkaError as error:
                 self._drop(live)
-                raise
+                raise KafkaError(told(error.code), error.detail) from error
             state.settle()
             live.wake()
         self.watch_locks(live)
@@ -196,3 +196,18 @@ def _milliseconds(reset: str) -> int:
     days, hours, minutes, seconds = (int(each or 0) for each in match.groups()[:4])
     fraction_ms = int((match[5] or "").ljust(3, "0")[:3])
     return (((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000 + fraction_ms
+
+
+def told(code: ErrorCode) -> ErrorCode:
+    """What a member learns of a coordinator that does not answer: to try again."""
+    if code in (
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ):
+        return ErrorCode.COORDINATOR_NOT_AVAILABLE
+    if code in (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.FENCED_STATE_EPOCH):
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+    if code is ErrorCode.INVALID_REQUEST:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return code

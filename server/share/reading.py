@@ -68,7 +68,7 @@ def acquire_records(
     found = _read(live, read_committed, max_bytes)
     if found.records is None:
         return NOTHING
-    batches = list(_scan(found.records, offset + max(room, state.in_flight_count)))
+    batches = list(_scan(found.records, state.next_offset + room))
     runs = acquire(state, wanted, [batch.range for batch in batches])
     if read_committed and runs:
         runs = archive_aborted(state, runs, _aborted(log, offset, found, batches))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeVar
 
 from ottla.group_coordinator.share_state.shard import SharePartitionKey
-from ottla.wire.errors import ErrorCode, KafkaError
-from ottla.wire.uuids import ZERO_UUID, Uuid
+from ottla.wire.errors import KafkaError
+from ottla.wire.uuids import Uuid
 
 Partition = TypeVar("Partition", bound="_Partition")
 Partition_co = TypeVar("Partition_co", bound="_Partition", covariant=True)
@@ -23,7 +23,7 @@ class _Topic(Protocol[Partition_co]):
     def topic_id(self) -> Uuid: ...
 
     @property
-    def partitions(self) -> Iterable[Partition_co]: ...
+    def partitions(self) -> Sequence[Partition_co]: ...
 
 
 class _Result(Protocol):
@@ -34,19 +34,19 @@ class _Result(Protocol):
 
 async def answer_each(
     group_id: str,
-    topics: Iterable[_Topic[Partition]],
+    topics: Sequence[_Topic[Partition]],
     act: Callable[[SharePartitionKey, Partition], Awaitable[Result]],
     failed: Callable[[], Result],
 ) -> list[tuple[Uuid, list[Result]]]:
-    """What became of each partition, by topic."""
+    """What became of each partition, by topic; nothing at all when the group or a topic's partitions are missing."""
+    if not group_id or not all(topic.partitions for topic in topics):
+        return []
     answers = []
     for topic in topics:
         results = []
         for wanted in topic.partitions:
             key = SharePartitionKey(group_id, topic.topic_id, wanted.partition)
             try:
-                if not group_id or topic.topic_id == ZERO_UUID:
-                    raise KafkaError(ErrorCode.INVALID_REQUEST)
                 result = await act(key, wanted)
             except KafkaError as error:
                 result = failed()

@@ -55,6 +55,46 @@ def test_whole_batches_unless_the_limit_counts() -> None:
     ]
 
 
+def test_a_strict_limit_leaves_the_rest_of_a_batch_in_flight() -> None:
+    """Nobody has it yet, and it is the next to be given."""
+    partition = SharePartition(0)
+    acquire(partition, wanted(max_records=4, record_limit=True), batches((0, 9)))
+    assert (partition.next_offset, partition.fetch_offset) == (10, 4)
+    assert spans(acquire(partition, wanted(), batches((0, 9), (10, 12)))) == [(4, 9, 1), (10, 12, 1)]
+
+
+def test_records_of_a_batch_come_together_again() -> None:
+    """What fared differently is given in as few runs as can be; a batch is given whole, whatever was asked for."""
+    partition = SharePartition(0)
+    acquire(partition, wanted(batch_size=10), batches((0, 9), (10, 19)))
+    for offset in range(10):
+        acknowledge(partition, "m", [Acknowledgement(offset, offset, [1 if offset == 3 else 2])], RULES)
+    acknowledge(partition, "m", [Acknowledgement(10, 19, [2])], RULES)
+    assert spans(acquire(partition, wanted(max_records=1), batches((0, 19)))) == [(0, 2, 2), (4, 9, 2)]
+    assert len(partition.runs) == 4
+    assert spans(acquire(partition, wanted(max_records=1), batches((0, 19)))) == [(10, 19, 2)]
+
+
+def test_a_batch_is_spoken_of_as_a_whole_until_it_is_split() -> None:
+    """The words for what cannot be acknowledged."""
+    partition = SharePartition(0)
+    acquire(partition, wanted(), batches((0, 9)))
+
+    def refusal(member: str) -> str:
+        with pytest.raises(KafkaError) as refused:
+            acknowledge(partition, member, [Acknowledgement(0, 9, [1])], RULES)
+        return str(refused.value.detail)
+
+    assert refusal("other") == "Member is not the owner of batch record"
+    acknowledge(partition, "m", [Acknowledgement(5, 5, [2])], RULES)
+    assert refusal("other") == "Member is not the owner of offset"
+    assert refusal("m") == "The offset cannot be acknowledged. The offset is not acquired."
+    whole = SharePartition(0, [StateBatch(0, 9, 0, 1)])
+    with pytest.raises(KafkaError) as refused:
+        acknowledge(whole, "m", [Acknowledgement(0, 9, [1])], RULES)
+    assert refused.value.detail == "The batch cannot be acknowledged. The batch is not in the acquired state."
+
+
 def test_no_more_than_the_locks_allow() -> None:
     """What is in flight counts; what is available again in between may always be given."""
     partition = SharePartition(0)
