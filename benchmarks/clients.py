@@ -6,6 +6,8 @@ A broker is warmed up before, so that a JIT compiler has done its work when the 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import cycle, islice
+from random import Random
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
@@ -46,10 +48,31 @@ def create_topic(broker: BrokerProcess, topic: str, partitions: int = 1) -> None
 
 def produce(broker: BrokerProcess, topic: str, value: bytes, count: int, acks: str) -> None:
     """Send as fast as librdkafka can; return when all is acknowledged."""
-    settings = {"acks": acks, "linger.ms": 5, "queue.buffering.max.messages": 200_000}
+    _send_all(broker, topic, [value], count, {"acks": acks})
+
+
+def produce_text(broker: BrokerProcess, topic: str, count: int, codec: str, size: int = 1024) -> None:
+    """Send records of made-up prose, which compresses about as well as text does, from an idempotent producer."""
+    _send_all(broker, topic, prose(size), count, {"enable.idempotence": True, "compression.type": codec})
+
+
+def prose(size: int) -> list[bytes]:
+    """A thousand values of words, always the same ones."""
+    random = Random(size)
+    words = [
+        bytes(random.choices(b"abcdefghijklmnopqrstuvwxyz", k=random.randint(2, 9))) for _ in range(2000)
+    ]
+    return [b" ".join(random.choices(words, k=size // 3 + 1))[:size] for _ in range(1000)]
+
+
+def _send_all(
+    broker: BrokerProcess, topic: str, values: list[bytes], count: int, settings: dict[str, Any]
+) -> None:
     failures: list[str] = []
-    producer = _producer(broker, failures, **settings)
-    for _ in range(count):
+    producer = _producer(
+        broker, failures, **settings, **{"linger.ms": 5, "queue.buffering.max.messages": 200_000}
+    )
+    for value in islice(cycle(values), count):
         while True:
             try:
                 producer.produce(topic, value)

@@ -54,6 +54,8 @@ PRODUCE = Measure("produce 1 KB records, acks=all", "MB/s", True)
 PRODUCE_CPU = Measure("produce 1 KB records: broker CPU", "s/GB", False)
 SMALL = Measure("produce 100 B records, acks=1", "records/s", True)
 SMALL_CPU = Measure("produce 100 B records: broker CPU", "s/GB", False)
+LZ4 = Measure("produce 1 KB of text, lz4, idempotent", "MB/s", True)
+LZ4_CPU = Measure("produce 1 KB of text, lz4, idempotent: broker CPU", "s/GB", False)
 FETCH = Measure("fetch 1 KB records", "MB/s", True)
 FETCH_CPU = Measure("fetch 1 KB records: broker CPU", "s/GB", False)
 SERIAL_P50 = Measure("one record at a time, acks=all: p50", "ms", False)
@@ -94,6 +96,13 @@ def measure(broker: BrokerProcess, sizes: Sizes, say: Callable[[Measure, float],
             clients.produce(broker, "small", bytes(100), sizes.small_records, acks="1")
         note(SMALL, sizes.small_records / watch.seconds)
         note(SMALL_CPU, watch.broker_cpu_seconds / (sizes.small_records * 100 / 1e9))
+
+        clients.create_topic(broker, "text")
+        clients.produce_text(broker, "text", sizes.large_records // 10, "lz4")
+        with clients.timed(broker) as watch:
+            clients.produce_text(broker, "text", sizes.large_records, "lz4")
+        note(LZ4, gigabytes * 1000 / watch.seconds)
+        note(LZ4_CPU, watch.broker_cpu_seconds / gigabytes)
 
         with clients.timed(broker) as watch:
             size = clients.fetch(broker, "large", sizes.large_records)

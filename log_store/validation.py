@@ -22,10 +22,11 @@ from ottla.config.topic_config import TopicConfig
 from ottla.wire.crc import crc32c
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.builder import build_batch, with_offsets
-from ottla.wire.records.compression import Codec, compress, decompress
+from ottla.wire.records.compression import Codec, compress
 from ottla.wire.records.header import (
     ATTRIBUTES_POSITION,
     CODEC_MASK,
+    COUNT_POSITION,
     CREATE_TIME,
     HEADER_SIZE,
     LOG_APPEND_TIME,
@@ -40,6 +41,7 @@ from ottla.wire.records.header import (
 )
 from ottla.wire.records.records import count_is_possible, iter_records
 from ottla.wire.records.scan import RecordScan, glance_at_records, scan_records
+from ottla.wire.records.unpacking import Scratch, Unpacked, put_back, take_scratch
 
 FOREVER_MS = (1 << 63) - 1
 
@@ -49,10 +51,16 @@ MAX_OPENED_BYTES = 128 * 1024 * 1024
 MAX_OPENED_RECORDS = 250_000
 MAX_RECORD_ERRORS = 10_000
 
-# What costs the event loop no more than a tenth of a millisecond or so is done there.
-CHEAP_BYTES = 16 * 1024
+# What keeps the event loop for less than a millisecond or two is done there: a worker thread costs half a millisecond
+# of its own, more than to unpack most batches.
+CHEAP_BYTES = 16 * 1024  # whatever has to be done with them
 CHEAP_OPENED_BYTES = 1024 * 1024
+CHEAP_RECORDS_TO_PASS = 20_000  # by their lengths
+CHEAP_RECORDS_TO_READ = 2_000
 FULLY_READ_RECORDS = 8
+_CHEAP_BYTES_OF_CODEC: dict[int, int] = {Codec.GZIP: 128 * 1024, Codec.ZSTD: 256 * 1024}
+
+_unpack_count = struct.Struct(">i").unpack_from
 
 _KEPT_ATTRIBUTES = TIMESTAMP_TYPE_BIT | TRANSACTIONAL_BIT  # by a batch that is written anew
 
@@ -167,18 +175,22 @@ def check_crc(batch: BatchView) -> None:
 
 def is_costly(records: memoryview, rules: AppendRules) -> bool:
     """Whether to prepare a batch in a worker thread: it would keep the event loop for more than a moment."""
-    if len(records) <= CHEAP_BYTES:
+    size = len(records)
+    if size <= CHEAP_BYTES:
         return False
+    if rules.looks_at_every_record or _unpack_count(records, COUNT_POSITION)[0] > CHEAP_RECORDS_TO_PASS:
+        return True
     codec = records[ATTRIBUTES_POSITION + 1] & CODEC_MASK
-    return codec != Codec.NONE or rules.looks_at_every_record
+    return codec != Codec.NONE and size > _CHEAP_BYTES_OF_CODEC.get(codec, CHEAP_OPENED_BYTES)
 
 
 def prepare_client_batch(
-    records: memoryview, rules: AppendRules, now_ms: int, max_opened_bytes: int = MAX_OPENED_BYTES
+    records: memoryview, rules: AppendRules, now_ms: int, *, may_take_long: bool = True
 ) -> BatchView:
     """The batch that may be appended if its producer may append it: checked, and changed as the topic asks.
 
-    It is the one in `records` where that can stay as it is or be changed in place.
+    It is the one in `records` where that can stay as it is or be changed in place. CostlyBatch if it turns out to take
+    long, and may not.
     """
     batch = client_batch(records)
     _check_header(batch, rules)
@@ -189,18 +201,41 @@ def prepare_client_batch(
             f"this one counts {count}."
         )
     codec = batch.attributes & CODEC_MASK
-    contents = _decompress(batch, max_opened_bytes) if codec else batch.payload
+    if not codec:
+        contents = batch.payload
+        return _prepare(batch, (contents, len(contents)), rules, now_ms, may_take_long)
+    scratch = take_scratch()
+    try:
+        unpacked = _unpack(batch, scratch, may_take_long)
+        return _prepare(batch, unpacked, rules, now_ms, may_take_long)
+    finally:
+        put_back(scratch)
+
+
+def _prepare(
+    batch: BatchView, unpacked: Unpacked, rules: AppendRules, now_ms: int, may_take_long: bool
+) -> BatchView:
+    """Check and change the batch whose records have been unpacked."""
+    contents, end = unpacked
+    count = batch.records_count
+    codec = batch.attributes & CODEC_MASK
     if count <= FULLY_READ_RECORDS or rules.looks_at_every_record:
-        scan = scan_records(contents, count)
+        scan = scan_records(contents, end, count)
     else:
-        scan = glance_at_records(contents, count)
+        scan = glance_at_records(contents, end, count)
         if batch.base_timestamp + scan.greatest_timestamp_delta > batch.max_timestamp:
-            scan = scan_records(contents, count)  # the header lies; find out how much
+            if count > CHEAP_RECORDS_TO_READ and not may_take_long:
+                raise CostlyBatch
+            scan = scan_records(contents, end, count)  # the header lies; find out how much
         elif batch.timestamp_type == CREATE_TIME:
             scan = scan._replace(greatest_timestamp_delta=batch.max_timestamp - batch.base_timestamp)
-    _check_records(batch, scan, rules, now_ms)
+    if _has_wrong_records(batch, scan, rules, now_ms):
+        if count > CHEAP_RECORDS_TO_READ and not may_take_long:
+            raise CostlyBatch
+        _refuse_records(batch, rules, now_ms)
+    _check_time_range(batch, scan, rules)
     if rules.target_codec is not None and rules.target_codec != codec:
-        return _recompress(batch, contents, scan, rules)
+        return _recompress(batch, memoryview(contents)[:end], scan, rules)
     if codec and not scan.is_numbered:
         raise _invalid("The offsets of the records in a compressed batch must be numbered from 0.")
     return batch if rules.append_time else _with_greatest_timestamp(batch, scan)
@@ -228,36 +263,40 @@ def _check_header(batch: BatchView, rules: AppendRules) -> None:
         raise _invalid(f"The batch counts {count} records, more than its bytes can hold.")
 
 
-def _decompress(batch: BatchView, max_bytes: int) -> bytes | memoryview:
+def _unpack(batch: BatchView, scratch: Scratch, may_take_long: bool) -> Unpacked:
     """INVALID_RECORD where the stream is broken: its checksum is right, so that sending it again is of no use."""
+    max_bytes = MAX_OPENED_BYTES if may_take_long else CHEAP_OPENED_BYTES
     try:
-        return decompress(batch.codec, batch.payload, max_bytes)
+        return scratch.unpack(batch.codec, batch.payload, max_bytes)
     except CorruptBatch as error:
         raise _invalid(f"The records cannot be decompressed: {error.detail}.") from None
     except KafkaError as error:
-        if error.code is ErrorCode.MESSAGE_TOO_LARGE and max_bytes < MAX_OPENED_BYTES:
+        if error.code is ErrorCode.MESSAGE_TOO_LARGE and not may_take_long:
             raise CostlyBatch from None
         raise
 
 
-def _check_records(batch: BatchView, scan: RecordScan, rules: AppendRules, now_ms: int) -> None:
-    """Go by the numbers of the scan, and look at single records only if one of them breaks a rule."""
-    if rules.append_time:
-        if batch.attributes & 0x08 or (rules.needs_keys and scan.keyless):
-            _refuse_records(batch, rules, now_ms)
-        return
-    if batch.attributes & 0x08:  # every record has the time of the header
+def _has_wrong_records(batch: BatchView, scan: RecordScan, rules: AppendRules, now_ms: int) -> bool:
+    """Whether a record may break a rule, going by the numbers of the scan."""
+    if rules.needs_keys and scan.keyless:
+        return True
+    if batch.attributes & TIMESTAMP_TYPE_BIT:  # every record has the time of the header
+        if rules.append_time or batch.max_timestamp == NO_TIMESTAMP:
+            return True
         least = greatest = batch.max_timestamp
     else:
         least = batch.base_timestamp + scan.least_timestamp_delta
         greatest = batch.base_timestamp + scan.greatest_timestamp_delta
-    if (
-        greatest - now_ms > rules.after_max_ms
-        or now_ms - least > rules.before_max_ms
-        or (batch.attributes & 0x08 and greatest == NO_TIMESTAMP)
-        or (rules.needs_keys and scan.keyless)
-    ):
-        _refuse_records(batch, rules, now_ms)
+    return not rules.append_time and (
+        greatest - now_ms > rules.after_max_ms or now_ms - least > rules.before_max_ms
+    )
+
+
+def _check_time_range(batch: BatchView, scan: RecordScan, rules: AppendRules) -> None:
+    if rules.append_time or batch.attributes & TIMESTAMP_TYPE_BIT:
+        return
+    least = batch.base_timestamp + scan.least_timestamp_delta
+    greatest = batch.base_timestamp + scan.greatest_timestamp_delta
     if greatest > FOREVER_MS or least < -FOREVER_MS - 1:
         raise _invalid("A timestamp is out of the range of 64 bits.")
 
@@ -317,9 +356,7 @@ def stamp(batch: BatchView, rules: AppendRules, now_ms: int) -> int:
     return batch.max_timestamp
 
 
-def _recompress(
-    batch: BatchView, contents: bytes | memoryview, scan: RecordScan, rules: AppendRules
-) -> BatchView:
+def _recompress(batch: BatchView, contents: memoryview, scan: RecordScan, rules: AppendRules) -> BatchView:
     """The same batch with its records compressed as compression.type asks."""
     codec = rules.target_codec or Codec.NONE
     if not rules.append_time:

@@ -10,7 +10,6 @@ from typing import Protocol
 from ottla.log_store.appends import AppendResult
 from ottla.log_store.log import Log
 from ottla.log_store.validation import (
-    CHEAP_OPENED_BYTES,
     AppendOrigin,
     CostlyBatch,
     is_costly,
@@ -70,7 +69,7 @@ class Partition:
         if origin is _CLIENT:
             if is_costly(batches, log.rules):
                 raise CostlyBatch
-            batch = prepare_client_batch(batches, log.rules, now_ms, CHEAP_OPENED_BYTES)
+            batch = prepare_client_batch(batches, log.rules, now_ms, may_take_long=False)
             return self.append_prepared(batch, now_ms, verification)
         result = log.append(
             batches,

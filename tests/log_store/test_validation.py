@@ -14,6 +14,8 @@ from ottla.log_store.log import Log
 from ottla.log_store.validation import (
     CHEAP_BYTES,
     CHEAP_OPENED_BYTES,
+    CHEAP_RECORDS_TO_PASS,
+    CHEAP_RECORDS_TO_READ,
     FULLY_READ_RECORDS,
     CostlyBatch,
     InvalidRecords,
@@ -24,7 +26,7 @@ from ottla.log_store.validation import (
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.builder import build_batch
 from ottla.wire.records.compression import Codec
-from ottla.wire.records.header import LOG_APPEND_TIME, BatchView
+from ottla.wire.records.header import LOG_APPEND_TIME, BatchView, patch_timestamp
 from ottla.wire.records.records import Record, iter_records
 from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, values_from, views
 
@@ -271,9 +273,35 @@ def test_what_is_costly(tmp_path: Path) -> None:
     small, large = batch(b"v"), batch(os.urandom(CHEAP_BYTES))
     assert [is_costly(each, plain) for each in (small, large)] == [False, False]
     assert [is_costly(each, compacted) for each in (small, large)] == [False, True]
-    assert is_costly(batch(os.urandom(CHEAP_BYTES), codec=Codec.LZ4), plain)
+    assert not is_costly(batch(os.urandom(CHEAP_BYTES), codec=Codec.LZ4), plain)
+    noise = os.urandom(CHEAP_OPENED_BYTES)
+    assert not is_costly(batch(noise[: CHEAP_OPENED_BYTES // 2], codec=Codec.LZ4), plain)
+    assert is_costly(batch(noise, codec=Codec.LZ4), plain)
+    assert is_costly(batch(noise[: CHEAP_OPENED_BYTES // 2], codec=Codec.GZIP), plain)
+    assert is_costly(batch(*[b"v"] * (CHEAP_RECORDS_TO_PASS + 1)), plain)
     packed = batch(bytes(CHEAP_OPENED_BYTES), codec=Codec.ZSTD)
     assert not is_costly(packed, plain)
     with pytest.raises(CostlyBatch):
-        prepare_client_batch(packed, plain, NOW_MS, CHEAP_OPENED_BYTES)
+        prepare_client_batch(packed, plain, NOW_MS, may_take_long=False)
     assert prepare_client_batch(packed, plain, NOW_MS).records_count == 1
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+def test_reading_many_records_is_costly(codec: Codec) -> None:
+    """A batch whose records must all be read after all, because its header lies or to name those that are wrong."""
+    plain = rules_of(TopicConfig())
+    for count in (CHEAP_RECORDS_TO_READ, CHEAP_RECORDS_TO_READ + 1):
+        records = [Record(number, NOW_MS, b"k", b"v") for number in range(count)]
+        late = [Record(number, NOW_MS + 2 * 3_600_000, b"k", b"v") for number in range(count)]
+        lying = bytearray(build_batch(records, codec=codec))
+        patch_timestamp(lying, 0, 0, NOW_MS - 1)
+        wrong = memoryview(build_batch(late, codec=codec))
+        if count == CHEAP_RECORDS_TO_READ:
+            prepared = prepare_client_batch(memoryview(lying), plain, NOW_MS, may_take_long=False)
+            assert prepared.max_timestamp == NOW_MS
+            with pytest.raises(InvalidRecords):
+                prepare_client_batch(wrong, plain, NOW_MS, may_take_long=False)
+        else:
+            for each in (memoryview(lying), wrong):
+                with pytest.raises(CostlyBatch):
+                    prepare_client_batch(each, plain, NOW_MS, may_take_long=False)

@@ -12,11 +12,11 @@ from ottla.wire.records.header import (
     patch_timestamp,
     split_batches,
 )
+from ottla.wire.records.lengths import count_matches
 from ottla.wire.records.records import (
     InvalidRecord,
     Record,
     count_is_possible,
-    count_matches,
     iter_positions,
     iter_records,
 )

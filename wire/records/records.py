@@ -9,7 +9,7 @@
                                                             value_length: varint (-1 = null), value
 
 A varint is zigzag encoded, of at most 5 bytes (varlong: 10). Serving fetch never comes here; for produce
-`last_record_at` hops from length to length, and `scan` reads small batches. Reading a compressed batch holds one
+`lengths` hops from record to record, and `scan` reads small batches. Reading a compressed batch holds one
 piece of the stream and one record at a time, so a batch that decompresses to gigabytes costs no more.
 """
 
@@ -17,19 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from ottla.wire.errors import ErrorCode, KafkaError
-from ottla.wire.records.compression import Codec, decompress_chunks
+from ottla.wire.records.compression import Buffer, Codec, decompress_chunks
 from ottla.wire.records.header import HEADER_SIZE, LOG_APPEND_TIME, LOG_OVERHEAD, BatchView
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
 MAX_RECORD_BYTES = 128 * 1024 * 1024  # Kafka sets no limit; this is far above any max.message.bytes
 MAX_BATCH_BYTES = 1024 * 1024 * 1024  # decompressed
-_SHORTEST_RUN: Final = 16
-_LONGEST_RUN: Final = 4096
-_WALK_ON: Final = 64  # records to go one by one before another run is tried
 _MOST_RECORDS_PER_BYTE = 4  # offset deltas ascend, so that no codec puts even two records into a byte
 SMALLEST_RECORD_BYTES = 7  # one byte for each of its fields: two nulls, no headers
 _SMALLEST_BODY_BYTES = SMALLEST_RECORD_BYTES - 1
@@ -95,75 +91,6 @@ def iter_positions(
         yield base_offset + offset_delta, timestamp
 
 
-def count_matches(view: BatchView) -> bool:
-    """Whether exactly `records_count` records fill an uncompressed batch, going by their lengths alone."""
-    end = view.pos + view.batch_length + LOG_OVERHEAD
-    return last_record_at(view.buf, view.pos + HEADER_SIZE, end, view.records_count) is not None
-
-
-def last_record_at(buf: bytes | memoryview, pos: int, end: int, count: int) -> int | None:
-    """Where the last of `count` records begins, if they fill the bytes from `pos` to `end` exactly; None if not.
-
-    Records of a batch tend to be of one size. Where two in a row are, the length bytes of a whole run are compared
-    at once: if they are all equal, each record begins where the one before it ends.
-    """
-    left = count
-    if left < 0 or left * SMALLEST_RECORD_BYTES > end - pos:
-        return None
-    last = pos
-    last_size = 0
-    run = _SHORTEST_RUN
-    try_at = left
-    try:
-        while left:
-            left -= 1
-            last = pos
-            byte = buf[pos]
-            high = 0
-            if byte & 1:  # a negative length
-                return None
-            if byte < 0x80:
-                if byte < 2 * _SMALLEST_BODY_BYTES:
-                    return None
-                size = 1 + (byte >> 1)
-            else:
-                high = buf[pos + 1]
-                if high < 0x80:
-                    size = (high << 6) + (byte >> 1) - 62  # 2 + the 13 bits of a length in two bytes
-                    if size < 2 + _SMALLEST_BODY_BYTES:  # written with more bytes than it needs
-                        return None
-                else:
-                    length, after = read_varint(buf, pos)
-                    if length < _SMALLEST_BODY_BYTES:
-                        return None
-                    pos = after + length
-                    last_size = 0
-                    continue
-            pos += size
-            if size == last_size and _SHORTEST_RUN <= left <= try_at:
-                taken = min(run, left, (end - pos) // size)
-                if _is_run(buf, pos, size, taken, byte, high):
-                    pos += taken * size
-                    left -= taken
-                    last = pos - size
-                    run = min(2 * run, _LONGEST_RUN)
-                elif run > _SHORTEST_RUN:
-                    run //= 2
-                else:
-                    try_at = left - _WALK_ON
-            last_size = size
-    except (IndexError, InvalidRecord):
-        return None
-    return last if pos == end else None
-
-
-def _is_run(buf: bytes | memoryview, pos: int, size: int, run: int, byte: int, high: int) -> bool:
-    end = pos + run * size
-    if bytes(buf[pos:end:size]).count(byte) != run:
-        return False
-    return byte < 0x80 or bytes(buf[pos + 1 : end : size]).count(high) == run
-
-
 def count_is_possible(view: BatchView) -> bool:
     """Whether a compressed batch can hold as many records as it counts, without opening it."""
     return (
@@ -171,7 +98,7 @@ def count_is_possible(view: BatchView) -> bool:
     )
 
 
-def read_varint(buf: bytes | memoryview, pos: int) -> tuple[int, int]:
+def read_varint(buf: Buffer, pos: int) -> tuple[int, int]:
     """A zigzag varint of 32 bits at `pos` and the position after it; IndexError at the end of the buffer."""
     byte = buf[pos]
     if byte < 0x80:
@@ -187,7 +114,7 @@ def read_varint(buf: bytes | memoryview, pos: int) -> tuple[int, int]:
     raise InvalidRecord("a varint is longer than 5 bytes")
 
 
-def read_varlong(buf: bytes | memoryview, pos: int) -> tuple[int, int]:
+def read_varlong(buf: Buffer, pos: int) -> tuple[int, int]:
     """A zigzag varint of 64 bits at `pos` and the position after it; IndexError at the end of the buffer."""
     byte = buf[pos]
     if byte < 0x80:

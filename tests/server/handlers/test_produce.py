@@ -6,7 +6,8 @@ import pytest
 
 from compat_tests.raw_client import ConnectionClosed, RawClient
 from compat_tests.raw_topics import create_topic, produce
-from ottla.log_store.validation import CHEAP_BYTES
+from ottla.config.topic_config import TopicConfig
+from ottla.log_store.validation import CHEAP_BYTES, is_costly, rules_of
 from ottla.server.partition import Partition
 from ottla.server.partition_table import PartitionTable
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -14,11 +15,12 @@ from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, To
 from ottla.wire.records import Codec, Record, build_batch
 
 
-def large_batch(count: int, codec: Codec = Codec.LZ4) -> bytes:
+def large_batch(count: int) -> bytes:
     """One that a worker thread opens."""
     random = Random(4)
-    data = build_batch([Record(n, 1, b"k", random.randbytes(50), ()) for n in range(count)], codec=codec)
-    assert len(data) > CHEAP_BYTES
+    records = [Record(n, 1, b"k", random.randbytes(300), ()) for n in range(count)]
+    data = build_batch(records, codec=Codec.GZIP, level=1)
+    assert is_costly(memoryview(data), rules_of(TopicConfig()))
     return data
 
 

@@ -45,8 +45,8 @@ def by_reading(view: BatchView) -> RecordScan:
 def test_the_scan_tells_what_the_records_say(records: list[Record]) -> None:
     """Timestamps, numbering and keys of any records."""
     view = view_of(records)
-    assert scan_records(bytes(view.payload), len(records)) == by_reading(view)
-    glance = glance_at_records(view.payload, len(records))
+    assert scan_records(bytes(view.payload), len(view.payload), len(records)) == by_reading(view)
+    glance = glance_at_records(view.payload, len(view.payload), len(records))
     ends = [records[0].timestamp - view.base_timestamp, records[-1].timestamp - view.base_timestamp]
     assert glance == (min(ends), max(ends), ends[0], True, 0)
 
@@ -64,9 +64,9 @@ def test_a_changed_byte(records: list[Record], data: st.DataObject) -> None:
         expected = None
     if expected is None:
         with pytest.raises(InvalidRecord):
-            scan_records(bytes(view.payload), len(records))
+            scan_records(bytes(view.payload), len(view.payload), len(records))
     elif expected.least_timestamp_delta > -(2**62) and expected.greatest_timestamp_delta < 2**62:
-        assert scan_records(bytes(view.payload), len(records)) == expected
+        assert scan_records(bytes(view.payload), len(view.payload), len(records)) == expected
 
 
 @given(st.binary(max_size=200), st.integers(-2, 40))
@@ -74,7 +74,7 @@ def test_noise(payload: bytes, count: int) -> None:
     """Any bytes give an answer or InvalidRecord."""
     for read in (scan_records, glance_at_records):
         try:
-            assert read(payload, count).keyless <= count
+            assert read(payload, len(payload), count).keyless <= count
         except InvalidRecord:
             continue
 
@@ -84,13 +84,13 @@ def test_numbering_of_every_width(count: int) -> None:
     """Offset deltas of one, two and three bytes; one that is wrong is noticed wherever it is."""
     view = view_of([Record(0, 5, None, b"v")] * count)
     payload = bytes(view.payload)
-    assert scan_records(payload, count).is_numbered
-    assert glance_at_records(payload, count).is_numbered
+    assert scan_records(payload, len(payload), count).is_numbered
+    assert glance_at_records(payload, len(payload), count).is_numbered
     records = [Record(index, 5, None, b"v") for index in range(count)]
     records[-1].offset += 1
     spoiled = bytes(BatchView(memoryview(build_batch(records))).payload)
-    assert not scan_records(spoiled, count).is_numbered
-    assert not glance_at_records(spoiled, count).is_numbered
+    assert not scan_records(spoiled, len(spoiled), count).is_numbered
+    assert not glance_at_records(spoiled, len(spoiled), count).is_numbered
 
 
 def test_a_glance_counts() -> None:
@@ -98,4 +98,4 @@ def test_a_glance_counts() -> None:
     payload = view_of([Record(0, 5, None, b"v")] * 50).payload
     for count in (49, 51, 0, -1):
         with pytest.raises(InvalidRecord):
-            glance_at_records(payload, count)
+            glance_at_records(payload, len(payload), count)
