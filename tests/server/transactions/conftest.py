@@ -22,6 +22,7 @@ async def open_broker(directory: Path) -> Broker:
         "listeners": "PLAINTEXT://127.0.0.1:0",
         "log.dirs": str(directory),
         "offsets.topic.num.partitions": "1",
+        "transaction.state.log.num.partitions": "1",
         "num.partitions": "3",
     }
     config = BrokerConfig.load(settings)
