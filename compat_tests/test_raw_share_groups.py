@@ -358,6 +358,48 @@ def test_offsets(raw: RawClient, member: RawShareConsumer, topic: tuple[str, byt
     assert (refused.error_code, refused.error_message) == (69, f"Group {group} not found.")
 
 
+def test_offsets_are_altered_when_all_have_left(
+    raw: RawClient, bootstrap: str, group: str, topic: tuple[str, bytes], produce: Any
+) -> None:
+    """Whoever comes next reads from there on, and everything as if for the first time. Kafka goes on with what it had
+    for as long as a connection is open that somebody fetched with."""
+    name, topic_id = topic
+    produce(5)
+    with RawClient.to(bootstrap) as own:
+        member = RawShareConsumer(own, group, "m1", name)
+        member.join_and_wait(2)
+        assert acquired(member.fetch(topic_id, 0)) == {0: [(0, 4, 1)]}
+        member.acknowledge(topic_id, 0, (0, 2, [ACCEPT]))
+        assert member.acknowledge(topic_id, 0, (3, 3, [RELEASE]), share_session_epoch=-1).error_code == 0
+        member.leave()
+    wanted = AlterShareGroupOffsetsRequestTopic(
+        topic_name=name,
+        partitions=[AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=1)],
+    )
+
+    def start_after_altering() -> int:
+        # What a session gave back may be kept behind Kafka's answer, and even behind this.
+        altered = raw.send(AlterShareGroupOffsetsRequest(group_id=group, topics=[wanted]), 0)
+        assert [p.error_code for p in altered.responses[0].partitions] == [ErrorCode.NONE]
+        described = offsets_of(raw, group).topics[0].partitions
+        return next(each.start_offset for each in described if each.partition_index == 0)
+
+    eventually(start_after_altering, 1)
+    other = RawShareConsumer(raw, group, "m2", name)
+    other.join_and_wait(2)
+    assert acquired(other.fetch(topic_id, 0, max_wait_ms=5000)) == {0: [(1, 4, 1)]}
+
+
+def test_partitions_of_which_nothing_is_said(
+    member: RawShareConsumer, topic: tuple[str, bytes], produce: Any
+) -> None:
+    """An acknowledgement without batches gets no row."""
+    produce(1)
+    assert acquired(member.fetch(topic[1], 0)) == {0: [(0, 0, 1)]}
+    answer = member.acknowledge(topic[1], 0)
+    assert (answer.error_code, answer.responses) == (ErrorCode.NONE, [])
+
+
 def test_group_without_state(raw: RawClient, topic: tuple[str, bytes]) -> None:
     """A group that nobody joined gets no records."""
     stranger = RawShareConsumer(raw, f"share-{uuid.uuid4().hex[:8]}", "m1", topic[0])

@@ -45,8 +45,8 @@ class Acknowledging:
     async def run(
         self, batches: Iterable[tuple[TopicPartition, Sequence[AcknowledgementBatch]]]
     ) -> dict[TopicPartition, Outcome]:
-        """Take everything in; it is kept when this returns."""
-        outcomes = {where: self._acknowledge(where, each) for where, each in batches}
+        """Take everything in; it is kept when this returns. Partitions of which nothing was said have no outcome."""
+        outcomes = {where: self._acknowledge(where, each) for where, each in batches if each}
         await self._broker.share.states.flush_if_due()
         return outcomes
 
@@ -65,7 +65,7 @@ class Acknowledging:
             ]
             partitions.acknowledge(live, self._member_id, acknowledgements)
         except KafkaError as error:
-            return Outcome(error.code, error.message)
+            return Outcome(error.code, error.detail)
         return DONE
 
     def _are_valid(self, batches: Sequence[AcknowledgementBatch]) -> bool:

@@ -123,7 +123,7 @@ class ShareFetching:
             max_records=max_records,
             batch_size=self._request.batch_size,
             record_limit=self._request.share_acquire_mode == _RECORD_LIMIT,
-            locked_until_ms=self._broker.now_ms() + values.record_lock_duration_ms,
+            locked_until_ms=self._broker.share.partitions.lock_end_ms(values),
             max_record_locks=values.max_record_locks,
             delivery_count_limit=values.delivery_count_limit,
         )

@@ -129,11 +129,7 @@ class SharePartitions:
     ) -> None:
         """What a member says of its records. Raises KafkaError, and then nothing of it counts."""
         values = self._settings.of_group(live.key.group_id)
-        rules = LockRules(
-            values.delivery_count_limit,
-            self._broker.now_ms() + values.record_lock_duration_ms,
-            values.renew_enabled,
-        )
+        rules = LockRules(values.delivery_count_limit, self.lock_end_ms(values), values.renew_enabled)
         self._keep(live, acknowledge(live.state, member_id, acknowledgements, rules))
 
     def release_member(self, key: SharePartitionKey, member_id: str) -> None:
@@ -144,21 +140,24 @@ class SharePartitions:
         limit = self._settings.of_group(key.group_id).delivery_count_limit
         self._try_keep(live, release_member(live.state, member_id, limit))
 
+    def lock_end_ms(self, values: ShareGroupValues) -> int:
+        """When a lock that begins now runs out, by a clock that nobody sets."""
+        return _clock_ms() + values.record_lock_duration_ms
+
     def watch_locks(self, live: LivePartition) -> None:
         """Have a look when the next lock runs out."""
         ends_ms = live.state.next_lock_ends_ms
         if ends_ms is None:
             self._timers.cancel(live.key)
         else:
-            delay = max(0, ends_ms - self._broker.now_ms()) / 1000
-            self._timers.set(live.key, trio.current_time() + delay)
+            self._timers.set(live.key, ends_ms / 1000)
 
     def _locks_ended(self, key: SharePartitionKey) -> None:
         live = self._live.get(key)
         if live is None:
             return
         limit = self._settings.of_group(key.group_id).delivery_count_limit
-        self._try_keep(live, release_overdue(live.state, self._broker.now_ms(), limit))
+        self._try_keep(live, release_overdue(live.state, _clock_ms(), limit))
 
     def _try_keep(self, live: LivePartition, changed: list[Run]) -> None:
         try:
@@ -188,6 +187,10 @@ class SharePartitions:
     def values_of(self, group_id: str) -> ShareGroupValues:
         """What the group goes by."""
         return self._settings.of_group(group_id)
+
+
+def _clock_ms() -> int:
+    return round(trio.current_time() * 1000)
 
 
 def _milliseconds(reset: str) -> int:

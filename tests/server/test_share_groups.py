@@ -13,6 +13,11 @@ from compat_tests.raw_topics import create_topic
 from ottla.testing import Broker
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import read_share_group_state, write_share_group_state
+from ottla.wire.messages.alter_share_group_offsets import (
+    AlterShareGroupOffsetsRequest,
+    AlterShareGroupOffsetsRequestPartition,
+    AlterShareGroupOffsetsRequestTopic,
+)
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.uuids import format_uuid
 
@@ -105,3 +110,21 @@ def test_latest_and_durations() -> None:
         other = RawShareConsumer(raw, "h", "m", "t")
         other.join_and_wait(1)
         assert acquired(other.fetch(topic_id, 0)) == {0: [(0, 2, 1)]}
+
+
+def test_altered_offsets_apply_at_once() -> None:
+    """Also when a member has left without closing its session; Kafka goes on with what it had until that ends."""
+    with Broker(SETTINGS) as broker, RawClient.to(broker.bootstrap) as raw:
+        topic_id = create_topic(raw, "t", 1)
+        wait_for_coordinator(raw, "g")
+        configure_group(raw, "g", share_auto_offset_reset="earliest")
+        produce(broker, 4)
+        member = member_of(raw)
+        assert acquired(member.fetch(topic_id, 0)) == {0: [(0, 3, 1)]}
+        member.acknowledge(topic_id, 0, (0, 2, [1]))
+        member.leave()
+        partition = AlterShareGroupOffsetsRequestPartition(partition_index=0, start_offset=1)
+        topic = AlterShareGroupOffsetsRequestTopic(topic_name="t", partitions=[partition])
+        raw.send(AlterShareGroupOffsetsRequest(group_id="g", topics=[topic]), 0)
+        assert acquired(member_of(raw, "m2").fetch(topic_id, 0)) == {0: [(1, 3, 1)]}
+        assert member.fetch(topic_id).error_code == ErrorCode.SHARE_SESSION_NOT_FOUND
