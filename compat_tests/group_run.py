@@ -1,7 +1,9 @@
 """A consumer group of real clients under load: who is in it, what they told, and what must be true of it.
 
 At least once means: every record is read, a commit never passes what was read, and no record is read again after a
-commit behind it was acknowledged. A record that nobody had committed may be read again.
+commit behind it was acknowledged. A record that nobody had committed may be read again. And a member that the machine
+left without a moment of time until its session was over may still hand out what it had fetched, before it learns that
+its partitions are somebody else's: that reading counts for nothing if the broker refuses its commit, and only then.
 """
 
 from __future__ import annotations
@@ -45,13 +47,15 @@ CONSUMER_PROTOCOL = "consumer"
 """In place of an assignor: a consumer group (KIP-848)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Read:
     nanos: int
     partition: int
     first: int
     next: int
     member: str = ""
+    refused: bool = False
+    """The broker did not take the commit that followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,7 @@ class Member:
         self.owned: frozenset[int] = frozenset()
         self.has_left = False
         self._group = group
+        self._uncommitted: list[Read] = []
         self._errors_path = errors_path
         with errors_path.open("w") as errors:
             self._process = subprocess.Popen(
@@ -105,6 +110,13 @@ class Member:
         self._process.send_signal(signal.SIGKILL)
         self._process.wait()
         self._forget()
+
+    def suspend(self) -> None:
+        """Leave it without a moment of time, as a machine may that has too much to do."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
 
     def errors(self) -> str:
         """The end of what it wrote on standard error."""
@@ -134,13 +146,18 @@ class Member:
         if kind == "owns":
             self.owned = frozenset(map(int, words[0].split(","))) if words else frozenset()
         elif kind == "read":
-            told.reads.append(Read(nanos, *map(int, words), self.name))
+            self._uncommitted.append(Read(nanos, *map(int, words), self.name))
+            told.reads.append(self._uncommitted[-1])
         elif kind == "committed":
             told.commits.append(Commit(nanos, *map(int, words), self.name))
+            self._uncommitted = []
         elif kind == "left":
             self.has_left = True
         else:
             told.failures.append(f"{self.name}: {' '.join(words)}")
+            for each in self._uncommitted:
+                each.refused = True
+            self._uncommitted = []
 
 
 class GroupRun:
@@ -275,14 +292,15 @@ def gaps(reads: list[Read], end: int) -> list[tuple[int, int]]:
 
 
 def read_after_commit(reads: list[Read], commits: list[Commit]) -> list[Read]:
-    """Reads of one partition, in the order of time, of what had been committed before."""
+    """Reads of one partition, in the order of time, of what had been committed before; but for those of members that
+    were in the group no more."""
     found = []
     committed = number = 0
     for each in reads:
         while number < len(commits) and commits[number].nanos < each.nanos:
             committed = max(committed, commits[number].offset)
             number += 1
-        if each.first < committed:
+        if each.first < committed and not each.refused:
             found.append(each)
     return found
 

@@ -88,8 +88,10 @@ def test_groups_go_on_after_restarts_of_the_broker(assignor: str) -> None:
 
 def test_the_checks_find_what_is_wrong() -> None:
     """A gap, an unread end and a record read after its commit are found; a record that was not committed may come
-    again."""
+    again, and a member whose commit is refused may read what it likes."""
     reads = [Read(1, 0, 0, 10), Read(3, 0, 5, 20), Read(5, 0, 25, 30)]
     assert gaps(reads, 31) == [(20, 25), (30, 31)]
     assert read_after_commit(reads, [Commit(2, 0, 5)]) == []
     assert read_after_commit(reads, [Commit(2, 0, 6)]) == [reads[1]]
+    reads[1].refused = True
+    assert read_after_commit(reads, [Commit(2, 0, 6)]) == []

@@ -38,6 +38,34 @@ def test_each_client_with_each_assignor(
     finish(group, load)
 
 
+@pytest.mark.parametrize(
+    ("client", "assignor"),
+    [
+        ("kafka_python", "range"),
+        ("confluent", "range"),
+        ("aiokafka_library", "range"),
+        ("java-3.9", "range"),
+        ("java-4.3", "cooperative-sticky"),
+        ("confluent", CONSUMER_PROTOCOL),
+        ("java-4.3", CONSUMER_PROTOCOL),
+    ],
+)
+def test_member_that_sleeps_through_its_session(start: StartGroup, client: str, assignor: str) -> None:
+    """Whoever wakes up after its partitions were given away may read on for a moment, but the broker refuses its
+    commits, and it finds back into the group."""
+    group, load = start(assignor)
+    with load:
+        sleeper, _ = group.join(client), group.join(client)
+        group.wait_until_shared()
+        group.wait_for_progress()
+        sleeper.suspend()
+        group.wait_for_progress()  # of the sleeper's partitions too: they have another owner
+        sleeper.resume()
+        group.wait_until_shared()
+        group.wait_for_progress()
+    finish(group, load)
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("assignor", ["range", "cooperative-sticky", CONSUMER_PROTOCOL])
 def test_up_to_eight_members_at_random(start: StartGroup, assignor: str, seed: int) -> None:
