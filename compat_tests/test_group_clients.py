@@ -48,6 +48,22 @@ def test_consumer_group_with_members_of_both_protocols(start: StartGroup) -> Non
 
 
 @pytest.mark.parametrize("assignor", ["cooperative-sticky", CONSUMER_PROTOCOL])
+def test_members_are_killed_at_once(start: StartGroup, assignor: str) -> None:
+    """Two of four die at the same time, and another comes before they are missed."""
+    group, load = start(assignor)
+    with load:
+        first, second, *_ = (group.join("confluent") for _ in range(4))
+        group.wait_until_shared()
+        group.wait_for_progress()
+        first.kill()
+        second.kill()
+        group.join("confluent")
+        group.wait_until_shared()
+        group.wait_for_progress()
+    finish(group, load)
+
+
+@pytest.mark.parametrize("assignor", ["cooperative-sticky", CONSUMER_PROTOCOL])
 def test_static_member_comes_back(start: StartGroup, assignor: str) -> None:
     """A static member that ends and is started again gets its partitions back, and nobody else is disturbed.
 
