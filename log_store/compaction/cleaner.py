@@ -6,7 +6,7 @@ writes each group as one new segment with the suffix `.cleaned`, fsynced. Puttin
 ones is the work of whoever owns the log (see swap). Nothing but `.cleaned` files is written here, so this may run
 anywhere, in another process too, and be cut off at any time.
 
-Every batch is checked against its checksum before it is copied: damage must not be given a new, right one.
+Work is done on many records at once wherever it can be: a step in Python takes as long as Kafka has for a record.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import contextlib
 import os
 from collections.abc import Iterator, Sequence
 
-from ottla.log_store.compaction.batch_filter import BatchFilter
+from ottla.log_store.compaction.batch_filter import BatchFilter, KeptBatch
 from ottla.log_store.compaction.choice import group_segments
+from ottla.log_store.compaction.chunks import Chunk, read_chunks
+from ottla.log_store.compaction.cleaned_segment import CleanedSegment
 from ottla.log_store.compaction.job import CleanedGroup, CleaningJob, CleaningResult
-from ottla.log_store.compaction.key_map import KeyMap
+from ottla.log_store.compaction.key_map import KeyMap, WaitingBatches
 from ottla.log_store.compaction.throttle import Throttle
 from ottla.log_store.compaction.transactions import CleanedTransactions
 from ottla.log_store.files import (
@@ -27,7 +29,6 @@ from ottla.log_store.files import (
     LOG_SUFFIX,
     OS_FILE_SYSTEM,
     TXN_INDEX_SUFFIX,
-    Buffer,
     FileSystem,
     offset_name,
     offset_of_name,
@@ -36,8 +37,7 @@ from ottla.log_store.files import (
 from ottla.log_store.retention import SegmentFacts
 from ottla.log_store.segment import Segment
 from ottla.log_store.txn_index import AbortedTxn, TxnIndex
-from ottla.wire.records.header import BatchView, CorruptBatch
-from ottla.wire.records.key_scan import scan_batch
+from ottla.wire.records.header import CONTROL_BIT, LOG_OVERHEAD, TRANSACTIONAL_BIT
 
 
 def clean(job: CleaningJob, fs: FileSystem = OS_FILE_SYSTEM) -> Iterator[CleanedGroup | CleaningResult]:
@@ -81,27 +81,39 @@ class _Cleaning:
             segment = self._open(base_offset)
             try:
                 if not self._map_segment(segment, transactions):
-                    return
+                    break
             finally:
                 segment.release()
             key_map.latest_offset = end_offset - 1  # offsets may be missing at its end
+        key_map.seal()
 
     def _map_segment(self, segment: Segment, transactions: CleanedTransactions) -> bool:
         """Take the keys of a segment; False if the map became full before its end."""
+        position = segment.offset_index.lookup(self.job.first_dirty_offset)[1]
+        return all(
+            self._map_chunk(chunk, transactions) for chunk in read_chunks(segment, position, self.throttle)
+        )
+
+    def _map_chunk(self, chunk: Chunk, transactions: CleanedTransactions) -> bool:
+        """Take the keys of a chunk, those of small batches together; False if the map became full before its end."""
         key_map = self.key_map
         first_dirty_offset = self.job.first_dirty_offset
-        position = segment.offset_index.lookup(first_dirty_offset)[1]
-        for view in self._batches(segment, position):
-            if view.last_offset < first_dirty_offset:
+        waiting = WaitingBatches(key_map)
+        for at, header in chunk.batches:
+            last_offset = header[0] + header[6]
+            if last_offset < first_dirty_offset:
                 continue
-            if view.is_control:
-                transactions.see_marker(view)
-            elif not transactions.see_data(view):
-                if key_map.is_full:
+            chunk.check(at, header)
+            attributes = header[5]
+            if attributes & CONTROL_BIT:
+                transactions.see_marker(chunk.view(at))
+            elif not attributes & TRANSACTIONAL_BIT or not transactions.see_data(chunk.view(at)):
+                if not waiting.has_room():
                     return False
-                key_map.add(scan_batch(view), view.base_offset)
-            key_map.latest_offset = view.last_offset
-            self.indexed_bytes += view.size_in_bytes
+                waiting.add(header[0], header[12], chunk.payload(at, header))
+            key_map.latest_offset = last_offset
+            self.indexed_bytes += header[1] + LOG_OVERHEAD
+        waiting.into_map()
         return True
 
     def clean_groups(self) -> Iterator[CleanedGroup]:
@@ -136,17 +148,7 @@ class _Cleaning:
         return [[segment.base_offset for segment in group] for group in groups]
 
     def _clean_group(self, group: Sequence[int], batch_filter: BatchFilter) -> None:
-        job = self.job
-        remove_cleaned_files(self.fs, job.directory, group[0])
-        cleaned = Segment.create(
-            self.fs,
-            job.directory,
-            group[0],
-            index_bytes=job.segment_index_bytes,
-            now_ms=job.now_ms,
-            suffix=CLEANED_SUFFIX,
-        )
-        cleaned.index_interval_bytes = job.index_interval_bytes
+        cleaned = CleanedSegment(self.fs, self.job, group[0], self.throttle)
         modified_ns = 0
         for base_offset in group:
             segment = self._open(base_offset)
@@ -155,65 +157,26 @@ class _Cleaning:
                 modified_ns = os.fstat(segment.file.fd).st_mtime_ns
             finally:
                 segment.release()
-        cleaned.become_inactive()
-        cleaned.flush()
-        self.written_bytes += cleaned.size
-        # Retention goes by this where records have no timestamps.
-        os.utime(cleaned.file.path, ns=(modified_ns, modified_ns))
-        cleaned.release()
+        self.written_bytes += cleaned.finish(modified_ns)
 
-    def _clean_segment(self, segment: Segment, cleaned: Segment, batch_filter: BatchFilter) -> None:
+    def _clean_segment(self, segment: Segment, cleaned: CleanedSegment, batch_filter: BatchFilter) -> None:
         buffer_bytes = self.job.buffer_bytes
-        pieces: list[Buffer] = []
-        notes: list[tuple[int, int, int, int]] = []  # size, base offset, last offset, greatest timestamp
+        kept: list[KeptBatch] = []
         waiting = 0
-        for view in self._batches(segment, 0):
-            kept = batch_filter.filter(view)
-            self.read_bytes += view.size_in_bytes
-            if kept is None:
-                continue
-            if batch_filter.aborted is not None:
-                cleaned.txn_index.append(batch_filter.aborted)
-            pieces.append(kept)
-            notes.append((len(kept), view.base_offset, view.last_offset, batch_filter.max_timestamp))
-            waiting += len(kept)
+        for chunk in read_chunks(segment, 0, self.throttle):
+            self.read_bytes += len(chunk.data)
+            for batch in batch_filter.filter(chunk):
+                kept.append(batch)
+                waiting += len(batch[0])
             if waiting >= buffer_bytes:
-                self._write(cleaned, pieces, notes)
-                pieces, notes, waiting = [], [], 0
-        if pieces:
-            self._write(cleaned, pieces, notes)
-
-    def _write(self, cleaned: Segment, pieces: list[Buffer], notes: list[tuple[int, int, int, int]]) -> None:
-        position = cleaned.size
-        data = b"".join(pieces)
-        self.throttle.spend(len(data))
-        cleaned.file.append(data)
-        for size, base_offset, last_offset, max_timestamp in notes:
-            cleaned.note_batch(position, size, base_offset, last_offset, max_timestamp)
-            position += size
-
-    def _batches(self, segment: Segment, start: int) -> Iterator[BatchView]:
-        """Every batch of a segment; CorruptBatch if one of them is not what was written."""
-        end = start
-        for position, view in segment.read_batches(start):
-            size = view.size_in_bytes
-            self.throttle.spend(size)
-            if not view.crc_matches():
-                raise CorruptBatch(f"{segment.file.path} is damaged at byte {position}: wrong checksum")
-            yield view
-            end = position + size
-        if end != segment.size:
-            raise CorruptBatch(f"{segment.file.path} is damaged at byte {end}: no whole batch")
+                cleaned.write(kept)
+                kept, waiting = [], 0
+        cleaned.write(kept)
+        for txn in batch_filter.take_aborted():
+            cleaned.segment.txn_index.append(txn)
 
     def _open(self, base_offset: int) -> Segment:
         return Segment.open(self.fs, self.job.directory, base_offset, index_bytes=0, now_ms=self.job.now_ms)
-
-
-def remove_cleaned_files(fs: FileSystem, directory: str, base_offset: int) -> None:
-    """Remove what an earlier round left half done."""
-    stem = os.path.join(directory, offset_name(base_offset))
-    for suffix in (*INDEX_SUFFIXES, LOG_SUFFIX):
-        unlink_if_there(fs, stem + suffix + CLEANED_SUFFIX)
 
 
 def remove_leftovers(fs: FileSystem, directory: str) -> None:

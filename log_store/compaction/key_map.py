@@ -1,8 +1,9 @@
 """Which records are superseded: the keys of the dirty part of a log, and a flag for each of its records.
 
 Records of the dirty part are numbered in the order they are met, and each key leads to the number of its last record so
-far; when a later one comes, the flag of the one before is set. The pass that copies then looks at no key of the dirty
-part again, only at flags. A record of the clean part is superseded if its key is in the map at all.
+far. When all are in, the records whose numbers are left are the ones that stay: every other gets a flag. The pass that
+copies then looks at no key of the dirty part again, only at flags. A record of the clean part is superseded if its
+key is in the map at all.
 
 Keys are kept whole, so that two keys are never taken for one. Memory is bounded: every key, record and batch is charged
 with what it takes in the worst case, and the map is full when the charges exceed its share of
@@ -14,103 +15,161 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Sequence
-from itertools import compress
-from typing import Final
+from itertools import repeat
+from typing import Final, NamedTuple
 
-from ottla.wire.records.key_scan import ScannedBatch
+from ottla.log_store.files import Buffer
+from ottla.wire.records.key_scan import NO_KEY, KeyScan, scan_keys
+from ottla.wire.records.records import InvalidRecord
 
 # A slot of a dict just after it has grown, a number, the head of a bytes object, and rounding to its size class.
 BYTES_PER_KEY: Final = 60 + 32 + 33 + 8
 BYTES_PER_BATCH: Final = 2 * 2 * 8  # two numbers, in arrays that grow with some room to spare
-_SWAP_FLAGS: Final = bytes([1, 0]) + bytes(254)
+_MOST_WAITING_BYTES: Final = 1 << 17
 
 
-class DirtyBatch:
-    """What is known of a batch of the dirty part: a flag for each record, 1 if it is superseded or has no key, and
-    whether some have no value."""
+class RecordFlags(NamedTuple):
+    """What is known of the records of a batch: a byte for each, 1 if it is superseded or has no key, and whether some
+    have no value."""
 
-    __slots__ = ("flags", "has_tombstones")
-
-    def __init__(self, flags: bytearray, has_tombstones: bool) -> None:
-        self.flags = flags
-        self.has_tombstones = has_tombstones
-
-    @property
-    def survivors(self) -> Sequence[int]:
-        """The indexes of the records that stay."""
-        flags = self.flags
-        if 1 not in flags:
-            return range(len(flags))
-        return list(compress(range(len(flags)), flags.translate(_SWAP_FLAGS)))
+    superseded: bytes | bytearray
+    has_tombstones: bool
 
 
 class KeyMap:
-    """The last record of each key up to `latest_offset`."""
+    """The last record of each key up to `latest_offset`. First everything is added, then `seal` is called, then
+    batches are asked for in the order of their offsets."""
 
-    __slots__ = ("_bases", "_firsts", "_flags", "charged_bytes", "entries", "latest_offset", "max_bytes")
+    __slots__ = (
+        "_bases",
+        "_firsts",
+        "_flags",
+        "_records",
+        "_slot",
+        "charged_bytes",
+        "entries",
+        "latest_offset",
+        "max_bytes",
+    )
 
     def __init__(self, max_bytes: float) -> None:
         self.max_bytes = max_bytes
         self.charged_bytes = 0
         self.entries: dict[bytes, int] = {}
         self.latest_offset = -1
+        self._records = 0
         self._flags = bytearray()
         self._bases = array("q")  # base offsets of the batches, and for each
         self._firsts = array("q")  # twice the number of its first record, and 1 more if it has tombstones
+        self._slot = 0
 
     @property
     def is_full(self) -> bool:
         return self.charged_bytes >= self.max_bytes
 
-    def add(self, scan: ScannedBatch, base_offset: int) -> None:
-        """The records of a batch that comes after all others so far."""
-        keys = scan.keys
-        entries, flags = self.entries, self._flags
-        first = len(flags)
-        self._bases.append(base_offset)
-        self._firsts.append(first << 1 | bool(scan.tombstones))
-        flags.extend(bytes(len(keys)))
-        self.charged_bytes += BYTES_PER_BATCH + len(keys)
-        if not keys:
-            return
+    @property
+    def room(self) -> float:
+        """How many records fit in for sure, if their keys are short."""
+        return (self.max_bytes - self.charged_bytes) / BYTES_PER_KEY
+
+    def add(self, scan: KeyScan, base_offsets: Sequence[int], counts: Sequence[int]) -> None:
+        """The records of batches that come after all others so far."""
+        keys, entries = scan.keys, self.entries
+        first = self._records
+        self._records += len(keys)
+        self._note_batches(first, base_offsets, counts, scan.tombstones)
+        self.charged_bytes += BYTES_PER_BATCH * len(counts) + len(keys)
         known = len(entries)
-        if scan.keyless or len(set(keys)) != len(keys):
-            self._add_one_by_one(scan, first)
-        else:
-            for number in map(entries.get, keys):
-                if number is not None:
-                    flags[number] = 1
-            entries.update(zip(keys, range(first, first + len(keys)), strict=True))
+        entries.update(zip(keys, range(first, self._records), strict=True))
+        if scan.keyless:
+            del entries[NO_KEY]
         if added := len(entries) - known:
             average_bytes = len(b"".join(keys)) // len(keys) + 1
             self.charged_bytes += added * (BYTES_PER_KEY + average_bytes)
 
-    def _add_one_by_one(self, scan: ScannedBatch, first: int) -> None:
-        entries, flags = self.entries, self._flags
-        for index in scan.keyless:
-            flags[first + index] = 1
-        for number, key in enumerate(scan.keys, first):
-            if not flags[number]:
-                before = entries.get(key)
-                if before is not None:
-                    flags[before] = 1
-                entries[key] = number
+    def _note_batches(
+        self, first: int, base_offsets: Sequence[int], counts: Sequence[int], tombstones: list[int]
+    ) -> None:
+        self._bases.extend(base_offsets)
+        firsts = []
+        number = 0
+        for count in counts:
+            end = number + count
+            firsts.append((first + number) << 1 | has_any_between(tombstones, number, end))
+            number = end
+        self._firsts.extend(firsts)
 
-    def dirty_batch(self, base_offset: int) -> DirtyBatch | None:
+    def seal(self) -> None:
+        """Nothing more is added: find out which records stay."""
+        self._flags = flags = bytearray(b"\1") * self._records
+        deque(map(flags.__setitem__, self.entries.values(), repeat(0)), maxlen=0)
+        self._firsts.append(self._records << 1)
+
+    def flags_of(self, base_offset: int) -> RecordFlags | None:
         """What `add` made of a batch; None if it belongs to the clean part."""
-        slot = bisect_left(self._bases, base_offset)
-        if slot == len(self._bases) or self._bases[slot] != base_offset:
-            return None
-        start = self._firsts[slot]
-        end = self._firsts[slot + 1] >> 1 if slot + 1 < len(self._firsts) else len(self._flags)
-        return DirtyBatch(self._flags[start >> 1 : end], bool(start & 1))
+        bases = self._bases
+        slot = self._slot
+        if slot == len(bases) or bases[slot] != base_offset:
+            if slot == len(bases) or bases[slot] > base_offset:
+                return None
+            slot = self._slot = bisect_left(bases, base_offset, slot)
+            if slot == len(bases) or bases[slot] != base_offset:
+                return None
+        self._slot = slot + 1
+        first = self._firsts[slot]
+        return RecordFlags(self._flags[first >> 1 : self._firsts[slot + 1] >> 1], bool(first & 1))
 
-    def survivors_of_clean(self, scan: ScannedBatch) -> Sequence[int]:
-        """The indexes of the records of a batch of the clean part that no dirty one supersedes; none without a key."""
-        entries = self.entries
-        keys = scan.keys
-        if not scan.keyless and entries.keys().isdisjoint(keys):
-            return range(len(keys))
-        without = set(scan.keyless)
-        return [index for index, key in enumerate(keys) if key not in entries and index not in without]
+    def flags_of_clean(self, scan: KeyScan) -> bytes:
+        """A byte for each record of the clean part: 1 if a dirty one supersedes it, or if it has no key."""
+        entries, keys = self.entries, scan.keys
+        if not scan.keyless:
+            if entries.keys().isdisjoint(keys):
+                return bytes(len(keys))
+            return bytes(map(entries.__contains__, keys))
+        return bytes([key in entries or key == NO_KEY for key in keys])
+
+
+class WaitingBatches:
+    """Batches whose keys are read together, as many as are sure to fit into the map."""
+
+    __slots__ = ("_base_offsets", "_bytes", "_counts", "_key_map", "_payloads", "_records")
+
+    def __init__(self, key_map: KeyMap) -> None:
+        self._key_map = key_map
+        self._forget()
+
+    def _forget(self) -> None:
+        self._base_offsets: list[int] = []
+        self._counts: list[int] = []
+        self._payloads: list[Buffer] = []
+        self._bytes = self._records = 0
+
+    def has_room(self) -> bool:
+        """Whether another batch may be added, which may be one more than fits."""
+        if self._records and (self._bytes >= _MOST_WAITING_BYTES or self._records >= self._key_map.room):
+            self.into_map()
+        return self._records > 0 or not self._key_map.is_full
+
+    def add(self, base_offset: int, count: int, payload: Buffer) -> None:
+        """A batch with its decompressed records."""
+        if count < 0:
+            raise InvalidRecord(f"a batch of {count} records")
+        self._base_offsets.append(base_offset)
+        self._counts.append(count)
+        self._payloads.append(payload)
+        self._bytes += len(payload)
+        self._records += count
+
+    def into_map(self) -> None:
+        """Read the keys of what waits."""
+        if self._records:
+            scan = scan_keys(b"".join(self._payloads), self._records)
+            self._key_map.add(scan, self._base_offsets, self._counts)
+            self._forget()
+
+
+def has_any_between(numbers: list[int], start: int, end: int) -> bool:
+    """Whether one of the ascending numbers is at or above `start` and below `end`."""
+    return bool(numbers) and bisect_left(numbers, start) < bisect_left(numbers, end)

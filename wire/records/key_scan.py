@@ -1,34 +1,46 @@
-"""The keys of a batch and where its records lie, as fast as Python can: for compaction, which asks of every record.
+"""The keys of many records and where those lie, as fast as Python can: for compaction, which asks of every record.
 
-Records of a batch tend to look alike. Where they do, with the same lengths of record, key and varints, a whole run is
-checked column by column and its keys are cut out at once, all in C; the others are walked one by one. Values
-and headers are not looked at, but for whether there is a value.
+Nothing here takes a step in Python for each record if it can be helped. Records of a batch tend to look alike: where
+they do, with the same lengths of record, key and varints, a whole run is checked column by column and its keys are cut
+out at once. Records of any length below half a kilobyte, with keys of up to 63 bytes, are found by a regular
+expression that reads how much to skip: it has an alternative for each length there is. The others are walked one by
+one.
+
+Keys come with their length before them, as they lie in a record; in two records of one key those bytes are the same.
+Values and headers are not looked at, but for whether there is a value.
 """
 
 from __future__ import annotations
 
+import re
 import struct
+from functools import cache
 from itertools import chain
-from operator import lt
 from typing import Final, NamedTuple
 
+from ottla.wire.records.builder import write_varint
 from ottla.wire.records.compression import Codec, decompress
 from ottla.wire.records.header import BatchView
-from ottla.wire.records.records import MAX_BATCH_BYTES, InvalidRecord, read_varint
+from ottla.wire.records.records import MAX_BATCH_BYTES, SMALLEST_RECORD_BYTES, InvalidRecord, read_varint
+
+NO_KEY: Final = b""  # in the place of a key; an empty one is its length, a zero
 
 _SHORTEST_RUN: Final = 16
-_WALK: Final = 64  # records to go one by one before another run is tried
+_WALK: Final = 64  # records to go one by one before something quicker is tried again
+_LONG_WALK: Final = 1024  # the same, where there is nothing quicker but a run
 _LOW_BYTES: Final = bytes(range(0x80))
-_EVEN_BYTES: Final = bytes(range(0, 0x100, 2))
 _HIGH_BYTES: Final = bytes(range(0x80, 0x100))
+_MOST_64S: Final = 7  # what the second byte of a length may be for the regular expression: 64 bytes each
+
+# The size of a record whose length takes two bytes is the sum of what those mean; below zero if it takes more.
+_SIZE_OF_LOW: Final = [(byte >> 1) - 62 for byte in range(0x100)]
+_SIZE_OF_HIGH: Final = [byte << 6 if byte < 0x80 else -(1 << 10) for byte in range(0x100)]
 
 
-class ScannedBatch(NamedTuple):
-    """What compaction needs to know of the records of a batch, in their order."""
+class KeyScan(NamedTuple):
+    """What compaction needs to know of records, in their order."""
 
-    payload: bytes  # decompressed
-    bounds: list[int]  # where each record begins, and where the last one ends
-    keys: list[bytes]  # empty where there is none
+    keys: list[bytes]  # each with its length before it, NO_KEY where there is none
     keyless: list[int]  # indexes of the records without a key
     tombstones: list[int]  # indexes of the records without a value
 
@@ -40,158 +52,96 @@ def batch_payload(view: BatchView, max_batch_bytes: int = MAX_BATCH_BYTES) -> by
     return decompress(view.codec, view.payload, max_batch_bytes)
 
 
+# ---- where records lie
+
+
 def record_bounds(payload: bytes, count: int) -> list[int]:
     """Where each of `count` records begins, and where the last one ends, going by their lengths alone; InvalidRecord
     if they do not fill the payload."""
-    bounds = []
+    bounds: list[int] = []
     pos = 0
     try:
-        for _ in range(count):
-            bounds.append(pos)
-            byte = payload[pos]
-            if byte < 0x80:
-                pos += 1 + (byte >> 1)
-            elif (high := payload[pos + 1]) < 0x80:
-                pos += (high << 6) + (byte >> 1) - 62
-            else:
-                length, after = read_varint(payload, pos)
-                pos = after + length
+        while (left := count - len(bounds)) > 0:
+            if left >= _SHORTEST_RUN:
+                size = _size_at(payload, pos)
+                run = _run_of_size(payload, pos, size, left) if size == _size_at(payload, pos + size) else 0
+                if run >= _SHORTEST_RUN:
+                    bounds.extend(range(pos, pos + run * size, size))
+                    pos += run * size
+                    continue
+            pos = _walk_bounds(payload, pos, min(left, _LONG_WALK), bounds)
     except IndexError:
         pos = -1
-    if pos != len(payload):
+    if pos != len(payload) or count < 0:
         raise InvalidRecord("the records of a batch do not fill it")
     bounds.append(pos)
     return bounds
 
 
-def scan_batch(view: BatchView, max_batch_bytes: int = MAX_BATCH_BYTES) -> ScannedBatch:
-    """Look at every record of a batch; InvalidRecord or CorruptBatch where they do not make sense."""
-    count = view.records_count
-    if count <= 0:
-        if count < 0:
-            raise InvalidRecord(f"a batch of {count} records")
-        return ScannedBatch(b"", [0], [], [], [])
-    codec = view.codec
-    payload = bytes(view.payload) if codec == Codec.NONE else decompress(codec, view.payload, max_batch_bytes)
-    scan = ScannedBatch(payload, [], [], [], [])
-    pos = 0
-    try:
-        if count < _SHORTEST_RUN:
-            pos = _walk(scan, 0, count)
-        elif _take_columns(scan, count):
-            return scan
-        while (done := len(scan.keys)) < count:
-            pos = _take_run(scan, pos, count - done)
-            if len(scan.keys) - done < _SHORTEST_RUN:
-                pos = _walk(scan, pos, min(_WALK, count - len(scan.keys)))
-    except IndexError:
-        raise InvalidRecord("a record ends in the middle of a field") from None
-    if pos != len(payload):
-        raise InvalidRecord("a batch holds more than the records its header counts")
-    scan.bounds.append(pos)
-    return scan
-
-
-def _take_columns(scan: ScannedBatch, count: int) -> bool:
-    """Take all records, one field after the other of all of them, which is quicker than one record after the other;
-    False, and nothing taken, if one has no key or a long one, or if the batch begins with a run, which is quicker
-    still."""
-    payload, bounds, keys, _, tombstones = scan
-    found = record_bounds(payload, count)
-    if found[1] == found[2] - found[1] == found[_SHORTEST_RUN] - found[_SHORTEST_RUN - 1]:
-        return False
-    starts = found[:-1]
-    at = [  # the timestamps
-        pos + 2
-        if payload[pos] < 0x80
-        else pos + 3
-        if payload[pos + 1] < 0x80
-        else read_varint(payload, pos)[1] + 1
-        for pos in starts
-    ]
-    for _ in range(2):  # the offsets, and then the lengths of the keys
-        at = [
-            pos + 1
-            if payload[pos] < 0x80
-            else pos + 2
-            if payload[pos + 1] < 0x80
-            else _after_varint(payload, pos)
-            for pos in at
-        ]
-    lengths = bytes([payload[pos] for pos in at])
-    if not lengths.isascii() or lengths.translate(None, _EVEN_BYTES):
-        return False
-    ends = [pos + 1 + (length >> 1) for pos, length in zip(at, lengths, strict=True)]
-    if not all(map(lt, ends, found[1:])) or bytes([payload[pos] for pos in starts]).translate(
-        None, _EVEN_BYTES
-    ):
-        raise InvalidRecord("a record of a batch does not fit into its length")
-    keys.extend([payload[pos + 1 : end] for pos, end in zip(at, ends, strict=True)])
-    values = bytes([payload[pos] for pos in ends])
-    if values.translate(None, _EVEN_BYTES):
-        tombstones.extend([index for index, byte in enumerate(values) if byte & 1])
-    bounds.extend(found)
-    return True
-
-
-def _after_varint(payload: bytes, pos: int) -> int:
-    while payload[pos] >= 0x80:
-        pos += 1
-    return pos + 1
-
-
-def _walk(scan: ScannedBatch, pos: int, count: int) -> int:
-    """Take `count` records one by one; returns where the next one begins."""
-    payload, bounds, keys, keyless, tombstones = scan
-    size = len(payload)
-    first = len(keys)
-    for index in range(first, first + count):
-        bounds.append(pos)
+def _walk_bounds(payload: bytes, pos: int, count: int, bounds: list[int]) -> int:
+    """Add where each of `count` records from `pos` on begins; returns where the next one does."""
+    add = bounds.append
+    for _ in range(count):
+        add(pos)
         byte = payload[pos]
         if byte < 0x80:
-            end = pos + 1 + (byte >> 1)
-            at = pos + 2
+            pos += 1 + (byte >> 1)
         else:
-            high = payload[pos + 1]
-            if high < 0x80:
-                end = pos + (high << 6) + (byte >> 1) - 62
-                at = pos + 3
-            else:
-                length, at = read_varint(payload, pos)
-                end = at + length
-                at += 1
-        while payload[at] >= 0x80:  # the timestamp
-            at += 1
-        at += 1
-        while payload[at] >= 0x80:  # the offset
-            at += 1
-        at += 1
-        key_length = payload[at]
-        if key_length < 0x80:
-            at += 1
-            if key_length & 1:
-                keyless.append(index)
-                key_length = 0
-            key_end = at + (key_length >> 1)
-        else:
-            key_length, at = read_varint(payload, at)
-            if key_length < 0:
-                keyless.append(index)
-                key_length = 0
-            key_end = at + key_length
-        if byte & 1 or not key_end < end <= size:
-            raise InvalidRecord(f"record {index} of a batch does not fit into its length")
-        keys.append(payload[at:key_end])
-        if payload[key_end] & 1:
-            tombstones.append(index)
-        pos = end
+            size = _SIZE_OF_LOW[byte] + _SIZE_OF_HIGH[payload[pos + 1]]
+            pos += size if size > 0 else _size_at(payload, pos)
     return pos
 
 
-def _take_run(scan: ScannedBatch, pos: int, count: int) -> int:
+def _size_at(payload: bytes, pos: int) -> int:
+    length, after = read_varint(payload, pos)
+    if length < SMALLEST_RECORD_BYTES - 1:
+        raise InvalidRecord(f"a record of {length} bytes")
+    return after + length - pos
+
+
+def _run_of_size(payload: bytes, pos: int, size: int, count: int) -> int:
+    """How many records from `pos` on have the length of the first; 0 for few."""
+    count = min(count, (len(payload) - pos) // size)
+    at = pos
+    while count >= _SHORTEST_RUN:
+        count = _equal_run(payload, at, size, count)
+        if payload[at] < 0x80:
+            return count
+        at += 1
+    return 0
+
+
+# ---- keys
+
+
+def scan_keys(payload: bytes, count: int) -> KeyScan:
+    """The keys of `count` records that fill the payload; InvalidRecord where they do not make sense."""
+    if not 0 <= count * SMALLEST_RECORD_BYTES <= len(payload):
+        raise InvalidRecord(f"{count} records do not fit into {len(payload)} bytes")
+    scan = KeyScan([], [], [])
+    keys = scan.keys
+    pos = 0
+    try:
+        while (left := count - len(keys)) > 0:
+            if left >= _SHORTEST_RUN:
+                after_run = _take_run(scan, payload, pos, left)
+                if after_run == pos:
+                    pos = _take_matches(scan, payload, pos, count)
+                    pos = _walk(scan, payload, pos, min(_WALK, count - len(keys)))
+                else:
+                    pos = after_run
+            else:
+                pos = _walk(scan, payload, pos, left)
+    except IndexError:
+        raise InvalidRecord("a record ends in the middle of a field") from None
+    if pos != len(payload) or len(keys) != count:
+        raise InvalidRecord("a batch holds more than the records its header counts")
+    return scan
+
+
+def _take_run(scan: KeyScan, payload: bytes, pos: int, count: int) -> int:
     """Take the records from `pos` that are laid out as the first of them is, if those are enough to be worth it;
     returns where the next one begins."""
-    payload = scan.payload
     length, at = read_varint(payload, pos)
     size = at + length - pos
     if length <= 0 or (count := min(count, (len(payload) - pos) // size)) < _SHORTEST_RUN:
@@ -208,7 +158,7 @@ def _take_run(scan: ScannedBatch, pos: int, count: int) -> int:
     key_length, key_at = read_varint(payload, at)
     columns += range(at - pos, key_at - pos)
     columns.append(key_at + key_length - pos)  # whether there is a value
-    if key_length < 0 or columns[-1] >= size:
+    if key_length < 0 or columns[-1] >= size or (not payload[key_at - 1] and key_length):
         return pos
     for column in columns:
         if (count := _equal_run(payload, pos + column, size, count)) < _SHORTEST_RUN:
@@ -216,12 +166,11 @@ def _take_run(scan: ScannedBatch, pos: int, count: int) -> int:
     for column in varints:
         if (count := _same_bit_run(payload, pos + column, size, count)) < _SHORTEST_RUN:
             return pos
-    prefix = key_at - pos
+    prefix = at - pos
     end = pos + count * size
     first = len(scan.keys)
-    form = f"{prefix}x{key_length}s{size - prefix - key_length}x"
+    form = f"{prefix}x{columns[-1] - prefix}s{size - columns[-1]}x"
     scan.keys.extend(chain.from_iterable(struct.iter_unpack(form, memoryview(payload)[pos:end])))
-    scan.bounds.extend(range(pos, end, size))
     if payload[pos + columns[-1]] & 1:
         scan.tombstones.extend(range(first, first + count))
     return end
@@ -243,3 +192,107 @@ def _same_bit_run(payload: bytes, start: int, size: int, count: int) -> int:
         return count if column.isascii() else count - len(column.lstrip(_LOW_BYTES))
     rest = column.translate(None, _HIGH_BYTES)
     return count if not rest else count - len(column.lstrip(_HIGH_BYTES))
+
+
+@cache
+def _record_pattern(*, of_values: bool) -> re.Pattern[bytes]:
+    """An expression that matches a record, or else all that is left. Its group is the key, and there is a value; or the
+    groups are the key and the first byte behind it, which tells whether there is one."""
+
+    def byte(value: int) -> bytes:
+        return re.escape(bytes([value]))
+
+    two_bytes = [
+        byte(0x80 | low << 1)
+        + b"(?:%s)" % b"|".join(byte(high) + b".{%d}" % (high * 64 + low) for high in range(1, _MOST_64S + 1))
+        for low in range(64)
+    ]
+    shortest = SMALLEST_RECORD_BYTES - 1
+    one_byte = [byte(length << 1) + b".{%d}" % length for length in range(shortest, 64)]
+    record = b"|".join(two_bytes + one_byte)
+    # Attributes, timestamp and offset, then the key, are looked at before they are passed over with the rest.
+    start = rb"[\x80-\xff]?+..[\x80-\xff]*+.[\x80-\xff]*+."
+    key = b"(%s)" % b"|".join(byte(length << 1) + b".{%d}" % length for length in range(64))
+    value = b"[%s]" % b"".join(byte(each) for each in range(0, 0x100, 2)) if of_values else b"(.)"
+    return re.compile(b"(?s)(?=%s%s%s)(?:%s)|.+" % (start, key, value, record))
+
+
+def _take_matches(scan: KeyScan, payload: bytes, pos: int, count: int) -> int:
+    """Take the records from `pos` that the regular expressions know; returns where the next one begins. A key that
+    does not fit into its record is taken as it is: such a record is not let into a log."""
+    keys, _, tombstones = scan
+    found = _record_pattern(of_values=True).findall(payload, pos)
+    pos = _end_of_matches(payload, pos, found, bool(found[-1]))
+    keys += found
+    if len(keys) >= count or pos == len(payload):
+        return pos
+    pairs = _record_pattern(of_values=False).findall(payload, pos)
+    pos = _end_of_matches(payload, pos, pairs, bool(pairs[-1][0]))
+    if pairs:
+        first = len(keys)
+        pair_keys, values = zip(*pairs, strict=True)
+        keys += pair_keys
+        tombstones += [first + index for index, byte in enumerate(b"".join(values)) if byte & 1]
+    return pos
+
+
+def _end_of_matches(payload: bytes, pos: int, matches: list[bytes], is_all: bool) -> int:
+    """Where matches from `pos` end; the last one is no record, and removed, unless they are all that is left."""
+    if is_all:
+        return len(payload)
+    matches.pop()
+    return _walk_bounds(payload, pos, len(matches), [])
+
+
+def _walk(scan: KeyScan, payload: bytes, pos: int, count: int) -> int:
+    """Take `count` records one by one; returns where the next one begins."""
+    keys, keyless, tombstones = scan
+    size = len(payload)
+    first = len(keys)
+    for index in range(first, first + count):
+        byte = payload[pos]
+        if byte < 0x80:
+            end = pos + 1 + (byte >> 1)
+            at = pos + 2
+        else:
+            high = payload[pos + 1]
+            if high < 0x80:
+                end = pos + (high << 6) + (byte >> 1) - 62
+                at = pos + 3
+            else:
+                length, at = read_varint(payload, pos)
+                end = at + length
+                at += 1
+        while payload[at] >= 0x80:  # the timestamp
+            at += 1
+        at += 1
+        while payload[at] >= 0x80:  # the offset
+            at += 1
+        at += 1
+        key_length = payload[at]
+        if key_length < 0x80 and not key_length & 1:
+            key_end = at + 1 + (key_length >> 1)
+            key = payload[at:key_end]
+        else:
+            key, key_end = _long_key(payload, at)
+            if key == NO_KEY:
+                keyless.append(index)
+        if byte & 1 or not key_end < end <= size:
+            raise InvalidRecord(f"record {index} of a batch does not fit into its length")
+        keys.append(key)
+        if payload[key_end] & 1:
+            tombstones.append(index)
+        pos = end
+    return pos
+
+
+def _long_key(payload: bytes, at: int) -> tuple[bytes, int]:
+    """The key whose length lies at `at`, and where it ends; its length is written anew, lest it was written with more
+    bytes than it needs."""
+    length, start = read_varint(payload, at)
+    if length < 0:
+        return NO_KEY, start
+    key = bytearray()
+    write_varint(key, length)
+    key += payload[start : start + length]
+    return bytes(key), start + length
