@@ -2,11 +2,13 @@
 
 There are log.cleaner.threads workers, each with a process of its own while it has something to do. A worker that finds
 nothing dirty enough looks again after log.cleaner.backoff.ms. A log whose records turn out to be damaged is marked as
-uncleanable, told once, and left alone until the broker is started again; it still serves.
+uncleanable, told once, and left alone until the broker is started again; it still serves. A disk that refuses takes its
+log directory offline, as it does when it refuses anybody else.
 """
 
 from __future__ import annotations
 
+import errno
 import logging
 from contextlib import aclosing
 from typing import TYPE_CHECKING
@@ -170,10 +172,13 @@ class LogCleaner:
                 log.error("retention failed partition=%s error=%s", each.name, error)
 
     def _failed(self, each: Log, answer: CleaningFailed) -> None:
-        if answer.is_damaged:
+        if answer.errno is None:
             self._set_aside(each, answer.reason)
-        else:  # such as a full disk: the next look at the log may find it better
+        elif answer.errno == errno.ENOENT:  # records were deleted meanwhile, and their segments with them
+            log.info("cleaning given up partition=%s error=%s", each.name, answer.reason)
+        else:
             log.error("cleaning failed partition=%s error=%s", each.name, answer.reason)
+            failed(each, "cleaning", OSError(answer.errno, answer.reason))
 
     def _set_aside(self, each: Log, reason: str) -> None:
         self._uncleanable.add(each)

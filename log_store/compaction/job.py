@@ -52,10 +52,10 @@ class CleaningResult:
 
 @dataclass(frozen=True, slots=True)
 class CleaningFailed:
-    """Why a round was given up. A log that is damaged is not tried again; a disk that refused may be."""
+    """Why a round was given up: `errno` is what the disk said if it refused, else the log is damaged."""
 
     reason: str
-    is_damaged: bool
+    errno: int | None = None
 
 
 Answer = CleanedGroup | CleaningResult | CleaningFailed

@@ -7,6 +7,7 @@ interpreter of its own, whose memory is also given back as a whole.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import queue
@@ -32,9 +33,9 @@ def answers_to(job: CleaningJob) -> Iterator[Answer]:
     try:
         yield from clean(job)
     except (KafkaError, CorruptIndex) as error:
-        yield CleaningFailed(str(error), is_damaged=True)
+        yield CleaningFailed(str(error))
     except OSError as error:
-        yield CleaningFailed(str(error), is_damaged=False)
+        yield CleaningFailed(error.strerror or str(error), error.errno or errno.EIO)
 
 
 def serve(jobs: Iterable[bytes], answers: BinaryIO) -> None:

@@ -1,8 +1,10 @@
 """The background compaction of a live broker: its process, its checkpoint, and what keeps it from a log."""
 
+import errno
 import os
 import random
 import subprocess
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -132,6 +134,50 @@ async def test_disabled(tmp_path: Path) -> None:
     opened = await Broker.open(config, config.listeners(), random.Random(1))
     await opened.cleaner.run()  # returns
     await opened.close()
+
+
+def fail_in_the_process(monkeypatch: pytest.MonkeyPatch, operation: str, number: int) -> None:
+    """Let the process that cleans have a file system where an operation fails."""
+    code = command()[-1].removesuffix("main()")
+    code += "from ottla.log_store.files import OsFileSystem\n"
+    code += f"def fail(*arguments): raise OSError({number}, 'as the test wants it')\n"
+    code += f"OsFileSystem.{operation} = staticmethod(fail)\nmain()"
+    monkeypatch.setattr("ottla.server.cleaner_process.command", lambda: [sys.executable, "-c", code])
+
+
+@pytest.mark.parametrize(
+    ("operation", "number"), [("pwrite", errno.ENOSPC), ("fsync", errno.EIO), ("pread", errno.EIO)]
+)
+async def test_failing_disk(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, operation: str, number: int
+) -> None:
+    """What the disk refuses the process takes the log directory offline, and leaves no file behind."""
+    log = fill(broker)
+    fail_in_the_process(monkeypatch, operation, number)
+    dirty = await broker.cleaner.choose()
+    assert dirty is not None
+    async with CleanerProcess() as process:
+        assert not await broker.cleaner.clean(dirty, process)
+    assert log.failure is not None
+    assert log.failure.errno == number
+    assert await broker.cleaner.choose() is None
+    assert not [name for name in os.listdir(log.directory) if name.endswith(".cleaned")]
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EMFILE])
+async def test_what_is_no_fault_of_the_disk(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """Files that are gone, or a want of descriptors: the log serves on, and is cleaned at another time."""
+    log = fill(broker)
+    with monkeypatch.context() as patched:
+        fail_in_the_process(patched, "open", number)
+        dirty = await broker.cleaner.choose()
+        assert dirty is not None
+        async with CleanerProcess() as process:
+            assert not await broker.cleaner.clean(dirty, process)
+    assert log.failure is None
+    assert await clean_all(broker) == 1
 
 
 async def test_damaged_log_is_left_alone(broker: Broker, caplog: pytest.LogCaptureFixture) -> None:
