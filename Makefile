@@ -9,7 +9,7 @@ ARGS ?=
 
 .PHONY: help
 help: ## list the targets
-	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z][a-z-]*:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 .PHONY: run
 run: $(VENV)/.broker ## serve on 127.0.0.1:9092, data in ./data (more: make run ARGS="--set num.partitions=4")
@@ -36,6 +36,12 @@ bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: 
 	@$(BIN)/python -m compat_tests.kafka.jars
 	QUICK=$(QUICK) $(BIN)/python -m benchmarks $(ARGS)
 	QUICK=$(QUICK) $(BIN)/python -m benchmarks.groups
+
+.PHONY: bench-log
+bench-log: $(VENV)/.tests ## the same for compaction, recovery and start (short: make bench-log QUICK=1)
+	@$(BIN)/python -m compat_tests.kafka.jars
+	QUICK=$(QUICK) $(BIN)/python -m benchmarks.compaction
+	QUICK=$(QUICK) $(BIN)/python -m benchmarks.recovery
 
 .PHONY: demo
 demo: $(VENV)/.spark ## the data pipeline on Spark: a minute of website activity, checked, with a report

@@ -3,7 +3,8 @@
 Each broker gets the same records of each kind while nothing is dirty enough to be cleaned. Then the topic's
 min.cleanable.dirty.ratio is lowered, and the clock runs until the broker notes in cleaner-offset-checkpoint that it
 came to the active segment. A topic of each kind is compacted without a clock first, so that a JIT compiler has done
-its work. What consumers end up with is read from both and must be the same. QUICK=1 for a short run.
+its work. What consumers end up with is read from both and must be the same. It writes its part of
+docs/benchmarks.md; QUICK=1 for a short run.
 """
 
 import hashlib
@@ -27,7 +28,7 @@ from confluent_kafka.admin import (
 
 from benchmarks.measures import Figures, Measure
 from benchmarks.process_figures import OtherWork, cpu_seconds
-from benchmarks.report import caveat, shown, table
+from benchmarks.report import COMPACTION, caveat, shown, table, write_section
 from compat_tests.broker_process import BrokerProcess
 from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
 from compat_tests.ottla_process import OttlaProcess
@@ -56,6 +57,8 @@ class Kind:
     value: Callable[[random.Random], bytes]
     codec: str = "none"
     segment_bytes: int = 16 << 20
+    batch_records: int = 10_000  # at most
+    share: float = 1.0  # of the megabytes of a run
 
 
 def _event(rng: random.Random) -> bytes:
@@ -70,11 +73,20 @@ def _event(rng: random.Random) -> bytes:
 
 _LARGE = random.Random(7).randbytes(1 << 16)
 
+
+def _small(rng: random.Random) -> bytes:
+    at = rng.randrange(60_000)
+    return _LARGE[at : at + 100]
+
+
 KINDS = (
     Kind("1 KB values", 50_000, lambda rng: _LARGE[(at := rng.randrange(60_000)) : at + 1024]),
-    Kind("100 B values", 200_000, lambda rng: _LARGE[(at := rng.randrange(60_000)) : at + 100]),
+    Kind("100 B values", 200_000, _small),
     Kind("JSON of 50 to 250 B", 200_000, _event),
     Kind("JSON of 50 to 250 B, zstd", 200_000, _event, "zstd", 4 << 20),
+    Kind("JSON, 5 records a batch", 50_000, _event, batch_records=5, share=0.25),
+    Kind("JSON, 1 record a batch", 20_000, _event, batch_records=1, share=0.1),
+    Kind("100 B values, 2 million keys", 2_000_000, _small),
 )
 
 
@@ -82,7 +94,7 @@ def records(kind: Kind, megabytes: int) -> Iterator[tuple[bytes, bytes]]:
     """The same keys and values every time."""
     rng = random.Random(kind.name)
     size = 0
-    while size < megabytes << 20:
+    while size < (megabytes << 20) * kind.share:
         value = kind.value(rng)
         size += len(value) + 20
         yield b"key-%08d" % rng.randrange(kind.keys), value
@@ -98,6 +110,7 @@ def fill(broker: BrokerProcess, topic: str, kind: Kind, megabytes: int) -> None:
             "bootstrap.servers": broker.bootstrap,
             "linger.ms": 20,
             "compression.type": kind.codec,
+            "batch.num.messages": kind.batch_records,
             "delivery.report.only.error": True,
             "log_level": 0,
         }
@@ -161,7 +174,7 @@ def final_state(broker: BrokerProcess, topic: str) -> tuple[int, str]:
 
 
 def main() -> int:
-    """Fill, compact and compare; print the table."""
+    """Fill, compact and compare; print the table, write it into the page."""
     quick = os.environ.get("QUICK", "") not in ("", "0")
     megabytes, rounds = (60, 1) if quick else (300, 3)
     others = OtherWork()
@@ -192,7 +205,9 @@ def main() -> int:
                         flush=True,
                     )
         assert all(len(found) == 1 for found in states.values()), "the brokers differ in what is left"
-    print(f"\n{table(results)}\n\n{caveat(others.cores())}", end="")
+    other_cores = others.cores()
+    print(f"\n{table(results)}\n\n{caveat(other_cores)}", end="")
+    print(f"written to {write_section(COMPACTION, results, other_cores)}")
     return 0
 
 

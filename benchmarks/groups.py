@@ -11,7 +11,7 @@ from benchmarks.classic_groups import measure_classic_groups
 from benchmarks.consumer_groups import measure_consumer_groups
 from benchmarks.measures import Figures
 from benchmarks.process_figures import OtherWork
-from benchmarks.report import caveat, shown, table, write_groups
+from benchmarks.report import GROUPS, caveat, shown, table, write_section
 from compat_tests.broker_process import BrokerProcess
 from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
 from compat_tests.ottla_process import OttlaProcess
@@ -41,7 +41,7 @@ def main() -> int:
                 print(f"{name:6} {what.title:52} {shown(what, value):>14}", flush=True)
     other_cores = others.cores()
     print(f"\n{table(results)}\n\n{caveat(other_cores)}", end="")
-    print(f"written to {write_groups(results, other_cores)}")
+    print(f"written to {write_section(GROUPS, results, other_cores)}")
     return 0
 
 

@@ -2,7 +2,7 @@
 
 Both start in turns on the same data directory, which is Kafka's format: after kill -9, with nothing known about
 what is on the disk so that every byte is read, and after a clean stop with very many partitions. The clock runs from
-the start of the process until the last partition is served.
+the start of the process until the last partition is served. It writes its part of docs/benchmarks.md.
 """
 
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.measures import Figures, Measure
 from benchmarks.process_figures import OtherWork
-from benchmarks.report import caveat, shown, table
+from benchmarks.report import RECOVERY, caveat, shown, table, write_section
 from compat_tests.broker_process import BrokerProcess
 from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
 from compat_tests.ottla_process import OttlaProcess
@@ -54,7 +54,7 @@ BROKERS: dict[str, Callable[[Path], BrokerProcess]] = {
 
 
 def main() -> int:
-    """Measure everything and print the table."""
+    """Measure everything, print the table, write it into the page."""
     quick = os.environ.get("QUICK", "") not in ("", "0")
     sizes = QUICK if quick else FULL
     others = OtherWork()
@@ -75,7 +75,9 @@ def main() -> int:
         data = Path(scratch) / "clean"
         fill(data, sizes.clean_partitions, sizes.clean_gb, 1024)
         measure_clean(data, sizes.clean_partitions, (clean, stop), results)
-    print(f"\n{table(results)}\n\n{caveat(others.cores())}", end="")
+    other_cores = others.cores()
+    print(f"\n{table(results)}\n\n{caveat(other_cores)}", end="")
+    print(f"written to {write_section(RECOVERY, results, other_cores)}")
     return 0
 
 

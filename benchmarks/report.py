@@ -3,6 +3,7 @@
 import platform
 import statistics
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.measures import Figures, Measure, Sizes
@@ -23,14 +24,46 @@ much about client and machine as about the brokers: what counts is the last colu
 This page was written by {command}.
 """
 
-GROUPS_HEADING = "## Consumer groups"
-GROUPS_INTRODUCTION = """\
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page behind the first table, written by a module of its own. In the introduction `{rounds}` is
+    replaced."""
+
+    title: str
+    introduction: str
+
+
+GROUPS = Section(
+    "Consumer groups",
+    """\
 Members are connections of a small client of our own, which costs far less than a stock client: 50 that join one group
 at once and send a heartbeat every 100 ms, and groups of one member that send theirs one after the other. Neither broker
 waits for more members (`group.initial.rebalance.delay.ms=0`, `group.consumer.assignment.interval.ms=0`).
 The warm-up is short, a thousand requests of a kind, so a JIT compiler is not yet done with its work.
 {rounds}Written by `python -m benchmarks.groups`, which `make bench` runs last.
-"""
+""",
+)
+COMPACTION = Section(
+    "Compaction",
+    """\
+The same records are given to both brokers while nothing is dirty enough to be cleaned; then
+`min.cleanable.dirty.ratio` is lowered, and the clock runs until `cleaner-offset-checkpoint` says that the log is clean
+up to its active segment. Bytes are those of the log before. What consumers are left with is the same, or the run fails.
+A topic of each kind is compacted first without a clock, for the JIT compiler. Ottla cleans in a process of
+its own, whose start is part of the time and whose CPU is part of the CPU.
+{rounds}Written by `python -m benchmarks.compaction`, which `make bench-log` runs (short: `make bench-log QUICK=1`).
+""",
+)
+RECOVERY = Section(
+    "Start and recovery",
+    """\
+Both brokers start on the same data directory, in turns: after `kill -9` with no recovery point, so that every byte is
+read, and after a clean stop with very many partitions. The clock runs from the start of the process until the last
+partition is served. The files are in the page cache.
+{rounds}Written by `python -m benchmarks.recovery`, which `make bench-log` runs (short: `make bench-log QUICK=1`).
+""",
+)
 
 
 def shown(measure: Measure, value: float) -> str:
@@ -76,23 +109,30 @@ def write_page(
         rounds="" if sizes.rounds == 1 else f", {sizes.rounds} times; figures are medians",
         command="`make bench QUICK=1`" if quick else "`make bench`",
     )
-    _, heading, groups = _page().partition(GROUPS_HEADING)
-    PAGE.write_text(
-        f"{text}\n{table(results)}\n" + (f"\n{heading}{groups}" if heading else ""), encoding="utf-8"
-    )
+    _, sections = _page()
+    _write(f"{text}\n{table(results)}\n", sections)
     return PAGE
 
 
-def write_groups(results: Mapping[str, Sequence[Figures]], other_cores: float) -> Path:
-    """Write the part of the page about groups, which stands behind the first table."""
+def write_section(section: Section, results: Mapping[str, Sequence[Figures]], other_cores: float) -> Path:
+    """Write a part of the page, where it stands or at the end; the others stay."""
     count = len(results["ottla"])
     rounds = "" if count == 1 else f"Figures are medians of {count} rounds. "
-    text = GROUPS_INTRODUCTION.format(rounds=rounds)
-    before = _page().partition(GROUPS_HEADING)[0].rstrip()
-    part = f"{GROUPS_HEADING}\n\n{text}\n{caveat(other_cores)}{table(results)}\n"
-    PAGE.write_text(f"{before}\n\n{part}", encoding="utf-8")
+    start, sections = _page()
+    introduction = section.introduction.format(rounds=rounds)
+    sections[section.title] = f"{introduction}\n{caveat(other_cores)}{table(results)}\n"
+    _write(start, sections)
     return PAGE
 
 
-def _page() -> str:
-    return PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+def _page() -> tuple[str, dict[str, str]]:
+    """What is there before the first section, and the text of each section."""
+    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    start, *parts = ("\n" + text).split("\n## ")
+    sections = {title: body.strip() + "\n" for title, _, body in (part.partition("\n") for part in parts)}
+    return start.strip() + "\n", sections
+
+
+def _write(start: str, sections: Mapping[str, str]) -> None:
+    parts = [start, *(f"## {title}\n\n{body}" for title, body in sections.items())]
+    PAGE.write_text("\n".join(parts), encoding="utf-8")
