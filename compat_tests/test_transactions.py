@@ -3,13 +3,16 @@
 The files beside this one have copiers that are killed, and Kafka Streams.
 """
 
+import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 
 import pytest
 
 from compat_tests.transactional.process import CLIENTS, ClientFailed
 from compat_tests.transactional_run import TransactionRun
+
+RACERS = ("confluent", "kafka_python", "aiokafka_library", "confluent")
 
 
 @pytest.fixture
@@ -76,3 +79,29 @@ def test_second_producer_fences_the_first(run: TransactionRun, client: str, othe
         first.transact({2: ["never"]})
     second.transact({2: ["third"]})
     assert run.finish() == {0: ["first"], 1: ["second"], 2: ["third"]}
+
+
+def test_producers_that_take_over_at_once(run: TransactionRun) -> None:
+    """Four producers take over the same id at the same time, and then all commit: exactly one can."""
+    producers = [run.producer(client) for client in RACERS]
+    ready = threading.Barrier(len(producers))
+    survivors: list[str] = []
+
+    def race(number: int) -> None:
+        producer = producers[number]
+        with suppress(ClientFailed):
+            try:
+                ready.wait()
+                producer.init()
+            finally:
+                ready.wait()
+            producer.transact({0: [f"{number}"], 1: [f"{number}-again"]})
+            survivors.append(f"{number}")
+
+    threads = [threading.Thread(target=race, args=(number,)) for number in range(len(producers))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (survivor,) = survivors
+    assert run.finish() == {0: [survivor], 1: [f"{survivor}-again"], 2: []}

@@ -6,6 +6,7 @@ holds the history against the rules of compat_tests/history.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import tempfile
 import threading
@@ -20,7 +21,8 @@ from compat_tests.eventually import eventually
 from compat_tests.history.check import check
 from compat_tests.history.operations import Bounds, Commit, Committed, Init, Outcome, Poll, Send, Step
 from compat_tests.history.recorder import Happening, Recorder
-from compat_tests.raw_client import RawClient
+from compat_tests.raw_client import ConnectionClosed, RawClient
+from compat_tests.raw_groups import wait_for_coordinator
 from compat_tests.raw_topics import create_topic
 from compat_tests.transactional.confluent import Client as ConfluentClient
 from compat_tests.transactional.process import ClientFailed, ClientProcess
@@ -35,6 +37,10 @@ from ottla.wire.messages.offset_fetch import (
 PATIENCE_SECONDS = 90
 PARTITIONS = 3
 BATCH = 10
+
+
+class NotServed(Exception):
+    """A partition has no leader at the moment."""
 
 
 class RecordedProducer:
@@ -109,6 +115,10 @@ class Copier:
         self.client.kill()
         self._thread.join()
 
+    def join(self) -> None:
+        """Until it has ended."""
+        self._thread.join()
+
     def leave(self) -> None:
         """Let it finish what it is at, and end."""
         self.client.end_input()
@@ -143,6 +153,38 @@ class Copier:
             for at, next_offset in _pairs(offsets)
         ]
         return [*sends, *commits]
+
+
+class Keeper:
+    """Starts a copier, and another whenever one has ended, until told to stop."""
+
+    def __init__(self, run: TransactionRun, library: str, way: str, transactional_id: str) -> None:
+        self._run = run
+        self._start = functools.partial(run.copier, library, way, transactional_id)
+        self._stopping = False
+        self._current: Copier | None = None
+        self._thread = threading.Thread(target=self._keep, daemon=True)
+        self._thread.start()
+
+    def kill_current(self) -> None:
+        """kill -9 of the copier that runs; the next one is started by itself."""
+        current = self._current
+        if current is not None:
+            current.client.kill()
+
+    def stop(self) -> None:
+        """Let the last copier finish what it is at."""
+        self._stopping = True
+        current = self._current
+        if current is not None:
+            current.client.end_input()
+        self._thread.join(PATIENCE_SECONDS)
+        assert not self._thread.is_alive(), "a copier does not end"
+
+    def _keep(self) -> None:
+        while not self._stopping:
+            self._current = self._start()
+            self._current.join()
 
 
 class Watcher:
@@ -200,6 +242,7 @@ class TransactionRun:
         with RawClient.to(bootstrap) as raw:
             for topic in (self.source, self.target):
                 create_topic(raw, topic, PARTITIONS)
+            wait_for_coordinator(raw, self.group)
 
     def client(self, library: str, **settings: str) -> ClientProcess:
         made = ClientProcess(library, Path(self._scratch.name), bootstrap_servers=self.bootstrap, **settings)
@@ -213,6 +256,9 @@ class TransactionRun:
         made = Copier(self, library, transactional_id or f"{self.target}-copier", way)
         self.copiers.append(made)
         return made
+
+    def keep_copying(self, library: str, way: str = "assign", transactional_id: str = "") -> Keeper:
+        return Keeper(self, library, way, transactional_id)
 
     def watch(self) -> Watcher:
         """Start a reader that is stopped at the end."""
@@ -293,8 +339,8 @@ class TransactionRun:
         happening = self.recorder.begin("looker")
         try:
             happening.end(Outcome.OK, *self._bounds())
-        except OSError:
-            happening.end(Outcome.FAIL)
+        except (OSError, ConnectionClosed, NotServed):
+            happening.end(Outcome.FAIL)  # the broker is being restarted
 
     def _last_words(self) -> str:
         return "\n".join(
@@ -349,6 +395,8 @@ def _list_offsets(raw: RawClient, topic: str, timestamp: int, isolation_level: i
         topics=[ListOffsetsTopic(name=topic, partitions=wanted)],
     )
     (answer,) = raw.send(request, 7).topics
+    if any(each.error_code != ErrorCode.NONE for each in answer.partitions):
+        raise NotServed
     return {each.partition_index: each.offset for each in answer.partitions}
 
 

@@ -8,15 +8,16 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from compat_tests.transactional.obeying import PATIENCE_SECONDS, Positions
 
-ERRORS = (KafkaException,)
+# A fatal error that comes while a delivery is reported shows as the cause of a SystemError.
+ERRORS = (KafkaException, SystemError)
 
 
 class Client:
     def __init__(self, settings: dict[str, str]) -> None:
         self._bootstrap = settings["bootstrap.servers"]
         self._consumer: Consumer | None = None
-        quiet: dict[str, Any] = {"log_level": 0, "linger.ms": 1, "retry.backoff.ms": 20}
-        self._producer = Producer({**quiet, **settings}) if "transactional.id" in settings else None
+        own: dict[str, Any] = {"linger.ms": 1, "retry.backoff.ms": 20, "log_level": 0}
+        self._producer = Producer({**own, **settings}) if "transactional.id" in settings else None
 
     @property
     def producer(self) -> Producer:

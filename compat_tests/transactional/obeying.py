@@ -99,6 +99,8 @@ def _copy(
 
 def error_name(error: BaseException) -> str:
     """The name of the innermost error: librdkafka's code where there is one, else the class."""
+    if isinstance(error, SystemError) and error.__cause__ is not None:
+        error = error.__cause__
     (inner, *_) = error.args or (None,)
     name = getattr(inner, "name", None)
     return str(name()) if callable(name) else type(error).__name__
