@@ -28,7 +28,10 @@ async def abort_timed_out(broker: Broker, shards: Mapping[int, LoadedShard], end
         await trio.sleep(interval_ms / 1000)
         for loaded in list(shards.values()):
             for transactional_id in loaded.shard.timed_out(broker.now_ms()):
-                await _abort(broker, loaded, transactional_id, endings)
+                try:
+                    await _abort(broker, loaded, transactional_id, endings)
+                except Exception:  # a bug with one transaction must not keep the others from being aborted
+                    log.exception("timed-out transaction not aborted id=%s", transactional_id)
 
 
 async def _abort(broker: Broker, loaded: LoadedShard, transactional_id: str, endings: Endings) -> None:

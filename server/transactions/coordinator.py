@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.server")
 
+_FIRST_RETRY_SECONDS = 1
+_LAST_RETRY_SECONDS = 60
 _IMPLICIT_ADD_VERSION = 2  # only clients of transactions V2 leave the adding to the broker
 
 
@@ -46,6 +48,7 @@ class TransactionCoordinator:
         self._broker = broker
         self._loaded: dict[int, LoadedShard] = {}
         self._loading: set[int] = set()
+        self._failed_loads: dict[int, int] = {}
         self._endings = Endings(broker)
         self._to_load, self._load_queue = trio.open_memory_channel[int](float("inf"))
 
@@ -183,9 +186,12 @@ class TransactionCoordinator:
             nursery.start_soon(forget_unused_ids, self._broker, self._loaded)
             async for index in self._load_queue:
                 partition = self._broker.partitions.of_topic(TRANSACTIONS_TOPIC).get(index)
-                if partition is not None:
-                    await self._load(partition)
+                is_loaded = partition is None or await self._load(partition)
                 self._loading.discard(index)
+                if is_loaded:
+                    self._failed_loads.pop(index, None)
+                else:
+                    nursery.start_soon(self._load_again, index)
 
     def follow(self, delta: MetadataDelta) -> None:
         """The metadata changed: partitions of transactions come and go."""
@@ -202,10 +208,27 @@ class TransactionCoordinator:
         if partition.log.log_start_offset == partition.log.log_end_offset:
             self._loaded[partition.index] = LoadedShard(self._new_shard(), partition)
         else:
-            self._loading.add(partition.index)
-            self._to_load.send_nowait(partition.index)
+            self._load_soon(partition.index)
 
-    async def _load(self, partition: Partition) -> None:
+    def _load_soon(self, index: int) -> None:
+        self._loading.add(index)
+        self._to_load.send_nowait(index)
+
+    async def _load_again(self, index: int) -> None:
+        """A disk may be slow or full for a while; without this only a restart would help."""
+        failures = self._failed_loads.get(index, 0)
+        self._failed_loads[index] = failures + 1
+        delay_seconds = min(_FIRST_RETRY_SECONDS * 2**failures, _LAST_RETRY_SECONDS)
+        log.error("partition=%s-%d is loaded again in %d s", TRANSACTIONS_TOPIC, index, delay_seconds)
+        await trio.sleep(delay_seconds)
+        partition = self._broker.partitions.of_topic(TRANSACTIONS_TOPIC).get(index)
+        if partition is None or partition.log.is_closed or self._broker.stopping:
+            return
+        if index not in self._loaded and index not in self._loading:  # nobody made the topic anew meanwhile
+            self._load_soon(index)
+
+    async def _load(self, partition: Partition) -> bool:
+        """Whether the shard is at work. Until then its ids are NOT_COORDINATOR, as in Kafka."""
         shard = self._new_shard()
         slice_bytes = self._broker.config.get_int("transaction.state.log.load.buffer.size")
         loader = TransactionLoader(shard, partition.log, slice_bytes)
@@ -214,7 +237,12 @@ class TransactionCoordinator:
                 await trio.to_thread.run_sync(loader.load_slice)
         except KafkaError as error:
             log.error("transactions not loaded partition=%s error=%s", partition.log.name, error)
-            return
+            return False
+        except Exception:
+            log.exception("transactions not loaded partition=%s", partition.log.name)
+            return False
+        if self._broker.partitions.of_topic(TRANSACTIONS_TOPIC).get(partition.index) is not partition:
+            return True  # the topic was deleted meanwhile
         loaded = self._loaded[partition.index] = LoadedShard(shard, partition)
         log.info(
             "transactions loaded partition=%s records=%d ids=%d",
@@ -224,6 +252,7 @@ class TransactionCoordinator:
         )
         for transaction in shard.ending():
             self._endings.finish_later(loaded, transaction.transactional_id)
+        return True
 
     def _new_shard(self) -> TransactionShard:
         return TransactionShard(self._broker.producer_ids.take, self._transaction_version)

@@ -69,7 +69,11 @@ class Endings:
                 delay = _FIRST_RETRY_S
             stalled, self._stalled = self._stalled, {}
             for transactional_id, loaded in stalled.items():
-                await self.finish(loaded, transactional_id)
+                try:
+                    await self.finish(loaded, transactional_id)
+                except Exception:  # a bug with one transaction must not keep the others from being ended
+                    log.exception("transaction not ended id=%s", transactional_id)
+                    self.finish_later(loaded, transactional_id)
             if self._stalled:
                 await trio.sleep(delay)
                 delay = min(2 * delay, _LAST_RETRY_S)

@@ -13,8 +13,9 @@ from ottla.metadata.features import TRANSACTION_VERSION
 from ottla.server.broker import Broker
 from ottla.server.internal_topics import TRANSACTIONS_TOPIC
 from ottla.server.topic_creation import create_missing_topics
-from ottla.server.transactions import endings
+from ottla.server.transactions import coordinator, endings
 from ottla.server.transactions.loaded import LoadedShard
+from ottla.server.transactions.loading import TransactionLoader
 from ottla.server.transactions.markers import Marker
 from ottla.txn_coordinator.decision import Answer
 from ottla.txn_coordinator.state import (
@@ -153,6 +154,30 @@ async def test_loading(tmp_path: Path, nursery: trio.Nursery) -> None:
     await wait_for(lambda: not broker.transactions._loading)
     assert [each.transactional_id for each in broker.transactions.transactions()] == [ID]
     assert (await broker.transactions.verify(ID, *producer[1:], [P0]))[P0] is NONE
+    assert (await end(broker, producer)).error is NONE
+    nursery.cancel_scope.cancel()
+    with trio.CancelScope(shield=True):
+        await broker.close()
+
+
+async def test_a_log_that_cannot_be_read_at_first(
+    tmp_path: Path, nursery: trio.Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ids have no coordinator, and are loaded again after a while."""
+    broker = await open_broker(tmp_path)
+    producer = await begin(broker)
+    await broker.close()
+    broker = await open_broker(tmp_path)
+    load = TransactionLoader.load_slice
+
+    def fail_once(self: TransactionLoader) -> None:
+        monkeypatch.setattr(TransactionLoader, "load_slice", load)
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR)
+
+    monkeypatch.setattr(TransactionLoader, "load_slice", fail_once)
+    monkeypatch.setattr(coordinator, "_FIRST_RETRY_SECONDS", 0)
+    nursery.start_soon(broker.late.run)
+    await wait_for(lambda: bool(broker.transactions._loaded))
     assert (await end(broker, producer)).error is NONE
     nursery.cancel_scope.cancel()
     with trio.CancelScope(shield=True):
