@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.log_store.durability import failed
+from ottla.log_store.durability import failing
 from ottla.log_store.producer_state import ProducerUpdate
 from ottla.log_store.segment import Segment
 from ottla.log_store.txn_index import AbortedTxn
@@ -80,17 +80,29 @@ def _write(
     for batch in batches:
         if batch.partition_leader_epoch > log.leader_epochs.latest_epoch or log.leader_epochs.is_unwritten:
             log.assign_epoch(batch.partition_leader_epoch, batch.base_offset)
+    with failing(log, "append"):
+        if any(txn.is_aborted for txn in update.completed):
+            # A marker without its entry would show aborted records to everyone: first open, then write.
+            with segment.txn_index.appending() as append_aborted:
+                _append(log, segment, records, batches)
+                for txn, last_stable_offset in log.producers.commit(update):
+                    append_aborted(
+                        AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)
+                    )
+        else:
+            _append(log, segment, records, batches)
+            log.producers.commit(update)
+    log.producers.map_end_offset = log.log_end_offset
+
+
+def _append(log: Log, segment: Segment, records: memoryview, batches: list[BatchView]) -> None:
     position = segment.size
-    try:
-        segment.file.append(records)
-    except OSError as error:
-        raise failed(log, "append", error) from error
+    segment.file.append(records)
     for batch in batches:
         size = batch.size_in_bytes
         segment.note_batch(position, size, batch.base_offset, batch.last_offset, batch.max_timestamp)
         position += size
     log.log_end_offset = batches[-1].next_offset
-    _commit_producers(log, update, segment)
 
 
 def _assign_offsets(
@@ -118,11 +130,3 @@ def _require_ascending(log: Log, batches: list[BatchView], leader_epoch: int, or
                 f"The batch has leader epoch {batch.partition_leader_epoch}, not {leader_epoch}.",
             )
         offset = batch.next_offset
-
-
-def _commit_producers(log: Log, update: ProducerUpdate, segment: Segment) -> None:
-    for txn, last_stable_offset in log.producers.commit(update):
-        segment.txn_index.append(
-            AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)
-        )
-    log.producers.map_end_offset = log.log_end_offset

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from ottla.log_store.files import FileSystem, fsync_path, unlink_if_there, write_fully
@@ -45,16 +47,26 @@ class TxnIndex:
             self._entries = self._load()
         return self._entries
 
-    def append(self, txn: AbortedTxn) -> None:
+    @contextmanager
+    def appending(self) -> Iterator[Callable[[AbortedTxn], None]]:
+        """Append with what this gives. The file is open by then, so that nothing but the disk itself can refuse."""
         entries = self.entries
-        if entries and txn.last_offset <= entries[-1].last_offset:
-            raise ValueError(f"marker at {txn.last_offset} does not follow {entries[-1].last_offset}")
         fd = self.fs.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
+
+        def append(txn: AbortedTxn) -> None:
+            if entries and txn.last_offset <= entries[-1].last_offset:
+                raise ValueError(f"marker at {txn.last_offset} does not follow {entries[-1].last_offset}")
             write_fully(self.fs, fd, _ENTRY.pack(VERSION, *txn), len(entries) * ENTRY_BYTES)
+            entries.append(txn)
+
+        try:
+            yield append
         finally:
             self.fs.close(fd)
-        entries.append(txn)
+
+    def append(self, txn: AbortedTxn) -> None:
+        with self.appending() as append:
+            append(txn)
 
     def collect(self, fetch_offset: int, upper_bound_offset: int) -> tuple[list[AbortedTxn], bool]:
         """The transactions that touch [fetch_offset, upper_bound_offset), and whether these are all there

@@ -11,8 +11,11 @@ import pytest
 from ottla.config.topic_config import TopicConfig
 from ottla.log_store.files import Buffer, OsFileSystem
 from ottla.log_store.log import Log
+from ottla.log_store.txn_index import AbortedTxn
+from ottla.log_store.validation import AppendOrigin
 from ottla.wire.errors import ErrorCode, KafkaError
-from tests.log_store.batches import NOW_MS, TOPIC_ID, append, batch, reopen, values_from
+from ottla.wire.records.control import ControlType, build_end_txn_marker
+from tests.log_store.batches import NOW_MS, TOPIC_ID, append, batch, producer_batch, reopen, values_from
 
 
 class FaultyDisk(OsFileSystem):
@@ -224,3 +227,53 @@ def test_want_of_descriptors_passes(tmp_path: Path) -> None:
     assert log.recovery_point == 12
     log.release()
     assert values_from(reopen(log, clean=False), 0) == expected
+
+
+def aborted_transaction(log: Log) -> None:
+    """Append a record in a transaction and the marker that aborts it."""
+    append(log, producer_batch(sequence=0, is_transactional=True))
+    marker = build_end_txn_marker(
+        ControlType.ABORT, timestamp=NOW_MS, producer_id=7, producer_epoch=0, coordinator_epoch=0
+    )
+    append(log, memoryview(bytearray(marker)), origin=AppendOrigin.COORDINATOR)
+
+
+def test_index_of_aborted_transactions_that_cannot_be_opened(tmp_path: Path) -> None:
+    """No marker is written that readers would hear nothing of; the transaction stays open, and can be ended later."""
+    disk = FaultyDisk()
+    log = log_on(disk, tmp_path)
+    opened = disk.open
+
+    def open_file(path: str, flags: int, mode: int = 0o777) -> int:
+        if path.endswith(".txnindex"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return opened(path, flags, mode)
+
+    disk.open = open_file  # type: ignore[method-assign]
+    with pytest.raises(KafkaError) as refused:
+        aborted_transaction(log)
+    assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert (log.log_end_offset, log.last_stable_offset, log.failure) == (1, 0, None)
+    disk.open = opened  # type: ignore[method-assign]
+    aborted_transaction(log)
+    assert log.segments[0].txn_index.entries == [AbortedTxn(7, 0, 1, 2)]
+
+
+def test_index_of_aborted_transactions_on_a_full_disk(tmp_path: Path) -> None:
+    """The log serves nothing more; opened anew it has the entry of a marker that was written, or neither."""
+    seen = set()
+    for room in range(0, 300, 5):
+        disk = FaultyDisk()
+        log = log_on(disk, tmp_path / str(room))
+        disk.room = room
+        with contextlib.suppress(KafkaError):
+            aborted_transaction(log)
+        if log.failure is None:
+            break
+        log.release()
+        log = reopen(log, clean=False, high_watermark=1 << 40)
+        entries = log.segments[0].txn_index.entries
+        assert len(entries) == (log.log_end_offset == 2)
+        assert log.last_stable_offset == (2 if entries else 0)
+        seen.add(log.log_end_offset)
+    assert seen == {0, 1, 2}
