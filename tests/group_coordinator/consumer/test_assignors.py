@@ -85,6 +85,14 @@ def test_uniform_takes_only_what_a_newcomer_needs() -> None:
     assert result == {"a": {A: frozenset({0, 1})}, "b": {A: frozenset({3, 4})}, "c": {A: frozenset({2, 5})}}
 
 
+def test_uniform_leaves_alone_who_loses_nothing() -> None:
+    """A member that keeps all it has gets the very same mapping back, so that large groups cost little."""
+    before = {"a": {A: frozenset({0, 1})}, "b": {A: frozenset({2, 3, 4, 5})}}
+    members = {name: MemberSpec(frozenset({A}), assigned) for name, assigned in before.items()}
+    result = ASSIGNORS["uniform"](GroupSpec({**members, "c": MemberSpec(frozenset({A}))}, {A: 6}, True))
+    assert result["a"] is before["a"]
+
+
 def test_range_gives_equal_topics_equal_ranges() -> None:
     """Co-partitioning: the same numbers of both topics, the extra ones to the first member."""
     both = frozenset({A, B})
