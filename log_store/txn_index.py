@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import os
 import struct
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from ottla.log_store.files import FileSystem, fsync_path, unlink_if_there, write_fully
@@ -28,6 +31,9 @@ class AbortedTxn(NamedTuple):
     first_offset: int
     last_offset: int
     last_stable_offset: int
+
+
+_last_offset = attrgetter("last_offset")
 
 
 class TxnIndex:
@@ -72,8 +78,10 @@ class TxnIndex:
         """The transactions that touch [fetch_offset, upper_bound_offset), and whether these are all there
         can be; if not, the search goes on in the next segment."""
         found = []
-        for txn in self.entries:
-            if txn.last_offset >= fetch_offset and txn.first_offset < upper_bound_offset:
+        entries = self.entries
+        first = bisect_left(entries, fetch_offset, key=_last_offset)  # there may be very many before
+        for txn in islice(entries, first, None):
+            if txn.first_offset < upper_bound_offset:
                 found.append(txn)
             if txn.last_stable_offset >= upper_bound_offset:
                 return found, True
