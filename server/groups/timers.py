@@ -9,11 +9,14 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Hashable
+from time import perf_counter
 from typing import Generic, TypeVar
 
 import trio
 
 Key = TypeVar("Key", bound=Hashable)
+
+_TURN_SECONDS = 0.005
 
 
 class Timers(Generic[Key]):
@@ -51,9 +54,11 @@ class Timers(Generic[Key]):
                     await self._earlier.wait()
             else:
                 await self._earlier.wait()
-            self._fire_due(trio.current_time())
+            await self._fire_due(trio.current_time())
 
-    def _fire_due(self, now: float) -> None:
+    async def _fire_due(self, now: float) -> None:
+        """Fire what is due; when that is much, such as every session of a large group, others get their turn."""
+        turn_ends = perf_counter() + _TURN_SECONDS
         while self._heap and self._heap[0][0] <= now:
             at, _, key = heapq.heappop(self._heap)
             if self._queued.get(key) == at:
@@ -67,6 +72,9 @@ class Timers(Generic[Key]):
                 continue
             del self._deadlines[key]
             self._fire(key)
+            if perf_counter() > turn_ends:
+                await trio.lowlevel.checkpoint()
+                turn_ends = perf_counter() + _TURN_SECONDS
 
     def _push(self, key: Key, deadline: float) -> None:
         self._queued[key] = deadline

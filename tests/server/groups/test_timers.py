@@ -1,8 +1,12 @@
 """Timers of coordinators: one heap, moved deadlines, no lost wake-ups."""
 
+import itertools
+
+import pytest
 import trio
 import trio.testing
 
+from ottla.server.groups import timers as timers_module
 from ottla.server.groups.timers import Timers
 
 
@@ -87,3 +91,23 @@ async def test_heartbeats_leave_one_entry(autojump_clock: trio.testing.MockClock
         assert len(fired.timers._heap) == 1
         nursery.cancel_scope.cancel()
     assert fired.seen == []
+
+
+async def test_many_at_once_leave_others_their_turn(
+    autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Timers that are due together and take long to handle do not fire all in one go."""
+    milliseconds = itertools.count()
+    monkeypatch.setattr(timers_module, "perf_counter", lambda: next(milliseconds) / 1000)
+    fired = Fired()
+    for number in range(100):
+        fired.set(f"t{number}", 1)
+    seen_between: set[int] = set()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fired.timers.run)
+        await trio.sleep(1)
+        while len(fired.seen) < 100:
+            seen_between.add(len(fired.seen))
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert len(seen_between) > 10
