@@ -27,7 +27,7 @@ BROKERS: dict[str, type[BrokerProcess]] = {"ottla": OttlaProcess, "kafka": RealK
 SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 
 # Rounds that take many minutes are for whoever changes what they test.
-LONG = ["test_group_clients_long.py", "test_transactions_long.py"]
+LONG = ["test_group_clients_long.py", "test_share_kill.py", "test_transactions_long.py"]
 collect_ignore = [] if os.environ.get("OTTLA_SLOW", "0") not in ("", "0") else LONG
 
 NewTopic = Callable[..., str]
