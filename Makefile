@@ -36,6 +36,7 @@ bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: 
 	@$(BIN)/python -m compat_tests.kafka.jars
 	QUICK=$(QUICK) $(BIN)/python -m benchmarks $(ARGS)
 	QUICK=$(QUICK) $(BIN)/python -m benchmarks.groups
+	QUICK=$(QUICK) $(BIN)/python -m benchmarks.transactions
 
 .PHONY: bench-log
 bench-log: $(VENV)/.tests ## the same for compaction, recovery and start (short: make bench-log QUICK=1)

@@ -41,7 +41,17 @@ Members are connections of a small client of our own, which costs far less than 
 at once and send a heartbeat every 100 ms, and groups of one member that send theirs one after the other. Neither broker
 waits for more members (`group.initial.rebalance.delay.ms=0`, `group.consumer.assignment.interval.ms=0`).
 The warm-up is short, a thousand requests of a kind, so a JIT compiler is not yet done with its work.
-{rounds}Written by `python -m benchmarks.groups`, which `make bench` runs last.
+{rounds}Written by `python -m benchmarks.groups`, which `make bench` runs, too.
+""",
+)
+TRANSACTIONS = Section(
+    "Transactions",
+    """\
+librdkafka sends 1 KB records to one partition as fast as they go through, in stretches of two seconds by turns with and
+without transactions; both are idempotent. When a commit is due it waits for what is under way, ends the transaction and
+begins the next one, so a part of the price is the pause of a client that has nothing under way. Transactions of one
+record are begun, written and committed one after the other by each producer.
+{rounds}Written by `python -m benchmarks.transactions`, which `make bench` runs last.
 """,
 )
 COMPACTION = Section(
