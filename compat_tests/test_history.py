@@ -348,6 +348,8 @@ def test_recorded_history_is_read_again(tmp_path: Path) -> None:
     assert first.precedes(third)
     assert not first.precedes(second)
     assert parse(path.read_text().splitlines()) == recorder.operations()
+    recorder.save(tmp_path / "copy")
+    assert (tmp_path / "copy").read_text() == path.read_text()
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -229,10 +229,10 @@ class Watcher:
 class TransactionRun:
     """Two topics, a group, and whoever works with them."""
 
-    def __init__(self, bootstrap: str, name: str, path: Path | None = None) -> None:
+    def __init__(self, bootstrap: str, name: str) -> None:
         self.bootstrap = bootstrap
         self.source, self.target, self.group = f"{name}-source", f"{name}-target", f"{name}-group"
-        self.recorder = Recorder(path)
+        self.recorder = Recorder()
         self.numbers = itertools.count(1)
         self.changed = threading.Condition()
         self.tried = self.committed = 0
@@ -332,7 +332,10 @@ class TransactionRun:
         self.recorder.happened("last", *self._committed())
         copies = [(self.source, self.target)] if is_copied else []
         wrong = check(self.recorder.operations(), copies=copies)
-        assert wrong == [], "\n".join(map(str, wrong[:20]))
+        if wrong:
+            path = Path(tempfile.gettempdir()) / f"history-of-{self.target}.jsonl"
+            self.recorder.save(path)
+            raise AssertionError("\n".join([f"the history is in {path}", *map(str, wrong[:20])]))
         return values
 
     def look_at_bounds(self) -> None:

@@ -40,6 +40,11 @@ class Recorder:
         with self._lock:
             return parse(self._lines)
 
+    def save(self, path: Path) -> None:
+        """Keep what has been written so far for `python -m compat_tests.history`."""
+        with self._lock:
+            path.write_text("".join(line + "\n" for line in self._lines))
+
     def write(self, event: dict[str, Any]) -> None:
         line = json.dumps(event)
         with self._lock:
