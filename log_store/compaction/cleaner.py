@@ -66,7 +66,7 @@ class _Cleaning:
             indexed_bytes=self.indexed_bytes,
             read_bytes=self.read_bytes,
             written_bytes=self.written_bytes,
-            keys=len(self.key_map.entries),
+            keys=len(self.key_map),
         )
 
     def map_keys(self) -> None:
