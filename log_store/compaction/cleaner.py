@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from ottla.log_store.compaction.batch_filter import BatchFilter, KeptBatch
 from ottla.log_store.compaction.choice import group_segments
@@ -37,7 +38,17 @@ from ottla.log_store.files import (
 from ottla.log_store.retention import SegmentFacts
 from ottla.log_store.segment import Segment
 from ottla.log_store.txn_index import AbortedTxn, TxnIndex
-from ottla.wire.records.header import CONTROL_BIT, LOG_OVERHEAD, TRANSACTIONAL_BIT
+from ottla.wire.crc import crc32c
+from ottla.wire.records.header import (
+    ATTRIBUTES_POSITION,
+    CODEC_MASK,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    TRANSACTIONAL_BIT,
+)
+
+_SPECIAL: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 def clean(job: CleaningJob, fs: FileSystem = OS_FILE_SYSTEM) -> Iterator[CleanedGroup | CleaningResult]:
@@ -97,22 +108,33 @@ class _Cleaning:
     def _map_chunk(self, chunk: Chunk, transactions: CleanedTransactions) -> bool:
         """Take the keys of a chunk, those of small batches together; False if the map became full before its end."""
         key_map = self.key_map
+        data = chunk.data
         first_dirty_offset = self.job.first_dirty_offset
         waiting = WaitingBatches(key_map)
+        add = waiting.add
         for at, header in chunk.batches:
-            last_offset = header[0] + header[6]
+            base_offset, length, _, _, crc, attributes, delta, _, _, _, _, _, count = header
+            end = at + length + LOG_OVERHEAD
+            last_offset = base_offset + delta
             if last_offset < first_dirty_offset:
                 continue
-            chunk.check(at, header)
-            attributes = header[5]
-            if attributes & CONTROL_BIT:
+            if crc != crc32c(data[at + ATTRIBUTES_POSITION : end]):
+                chunk.check(at, header)  # says where
+            if not attributes & _SPECIAL:
+                is_wanted = count != 0
+            elif attributes & CONTROL_BIT:
+                is_wanted = False
                 transactions.see_marker(chunk.view(at))
-            elif not attributes & TRANSACTIONAL_BIT or not transactions.see_data(chunk.view(at)):
-                if not waiting.has_room():
+            else:
+                is_wanted = not transactions.see_data(chunk.view(at)) and count != 0
+            if is_wanted:
+                stored = data[at + HEADER_SIZE : end]
+                if not add(
+                    base_offset, count, chunk.payload(at, header) if attributes & CODEC_MASK else stored
+                ):
                     return False
-                waiting.add(header[0], header[12], chunk.payload(at, header))
             key_map.latest_offset = last_offset
-            self.indexed_bytes += header[1] + LOG_OVERHEAD
+            self.indexed_bytes += length + LOG_OVERHEAD
         waiting.into_map()
         return True
 
@@ -165,9 +187,9 @@ class _Cleaning:
         waiting = 0
         for chunk in read_chunks(segment, 0, self.throttle):
             self.read_bytes += len(chunk.data)
-            for batch in batch_filter.filter(chunk):
-                kept.append(batch)
-                waiting += len(batch[0])
+            filtered = batch_filter.filter(chunk)
+            kept += filtered
+            waiting += sum([len(batch[0]) for batch in filtered])
             if waiting >= buffer_bytes:
                 cleaned.write(kept)
                 kept, waiting = [], 0

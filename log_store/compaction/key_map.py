@@ -193,40 +193,40 @@ class KeyMap:
 class WaitingBatches:
     """Batches whose keys are read together, as many as are sure to fit into the map."""
 
-    __slots__ = ("_base_offsets", "_bytes", "_counts", "_key_map", "_payloads", "_records")
+    __slots__ = ("_base_offsets", "_counts", "_key_map", "_payloads", "_room_bytes", "_room_records")
 
     def __init__(self, key_map: KeyMap) -> None:
         self._key_map = key_map
-        self._forget()
+        self._start()
 
-    def _forget(self) -> None:
+    def _start(self) -> None:
         self._base_offsets: list[int] = []
         self._counts: list[int] = []
         self._payloads: list[Buffer] = []
-        self._bytes = self._records = 0
+        self._room_bytes = _MOST_WAITING_BYTES
+        self._room_records = 0 if self._key_map.is_full else max(self._key_map.room, 1)
 
-    def has_room(self) -> bool:
-        """Whether another batch may be added, which may be one more than fits."""
-        if self._records and (self._bytes >= _MOST_WAITING_BYTES or self._records >= self._key_map.room):
+    def add(self, base_offset: int, count: int, payload: Buffer) -> bool:
+        """Take a batch with its decompressed records, which may be one more than fits; False if the map is full."""
+        if self._room_bytes <= 0 or self._room_records <= 0:
             self.into_map()
-        return self._records > 0 or not self._key_map.is_full
-
-    def add(self, base_offset: int, count: int, payload: Buffer) -> None:
-        """A batch with its decompressed records."""
+            if self._room_records <= 0:
+                return False
         if count < 0:
             raise InvalidRecord(f"a batch of {count} records")
+        self._room_bytes -= len(payload)
+        self._room_records -= count
         self._base_offsets.append(base_offset)
         self._counts.append(count)
         self._payloads.append(payload)
-        self._bytes += len(payload)
-        self._records += count
+        return True
 
     def into_map(self) -> None:
         """Read the keys of what waits."""
-        if self._records:
-            scan = scan_keys(b"".join(self._payloads), self._records)
+        if self._counts:
+            scan = scan_keys(b"".join(self._payloads), sum(self._counts))
             self._key_map.add(scan, self._base_offsets, self._counts)
-            self._forget()
+            self._start()
 
 
 def has_any_between(numbers: list[int], start: int, end: int) -> bool:
