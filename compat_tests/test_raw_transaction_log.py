@@ -320,6 +320,14 @@ def test_several_markers_in_a_request(raw: RawClient, topic: tuple[str, bytes]) 
     } == {70_001: [(True, 0, 0), (True, 1, 0)], 70_002: [(True, 1, 0)]}
 
 
+@pytest.mark.parametrize("marker", [{"producer_id": -1}, {"producer_id": 70_003, "producer_epoch": -1}])
+def test_markers_of_nobody(raw: RawClient, topic: tuple[str, bytes], marker: dict[str, int]) -> None:
+    """Nothing is written, though Kafka takes it for a mistake of its own."""
+    error = "UNKNOWN_SERVER_ERROR"
+    assert write_markers(raw, topic[0], **marker) == {0: error, 1: error, 2: error}
+    assert fetch(raw, topic, READ_COMMITTED).high_watermark == 0
+
+
 def batch_of(producer: RawProducer, sequence: int = 0, **more: Any) -> bytes:
     fields = {"producer_id": producer.producer_id, "producer_epoch": producer.producer_epoch, **more}
     return build_batch(

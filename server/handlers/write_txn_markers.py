@@ -36,7 +36,11 @@ async def handle_write_txn_markers(
             wanted.transaction_version,
         )
         partitions = [(topic.name, index) for topic in wanted.topics for index in topic.partition_indexes]
-        written = await write_markers(context.broker, marker, partitions)
+        if wanted.producer_id < 0 or wanted.producer_epoch < 0:
+            # A control batch of nobody must not get into a log. Kafka stumbles over it with this error.
+            written = dict.fromkeys(partitions, ErrorCode.UNKNOWN_SERVER_ERROR)
+        else:
+            written = await write_markers(context.broker, marker, partitions)
         results.setdefault(wanted.producer_id, {}).update(written)
     return WriteTxnMarkersResponse(
         markers=[WritableTxnMarkerResult(producer_id, _topics(rows)) for producer_id, rows in results.items()]
