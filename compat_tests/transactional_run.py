@@ -103,6 +103,7 @@ class Copier:
         self.name = f"{library}-{next(run.numbers)}"
         self.has_ended = False
         self.failures: list[str] = []
+        self.at = "starting"
         self._run = run
         self._transactional_id = transactional_id
         self._trying: Happening | None = None
@@ -129,6 +130,7 @@ class Copier:
     def _listen(self) -> None:
         for kind, *words in iter(self.client.listen, []):
             with self._run.changed:
+                self.at = f"{kind} {' '.join(words)}"[:100]
                 if kind == "trying":
                     self._trying = self._run.recorder.begin(
                         self.name, *self._steps(*words), transactional_id=self._transactional_id
@@ -180,6 +182,13 @@ class Keeper:
             current.client.end_input()
         self._thread.join(PATIENCE_SECONDS)
         assert not self._thread.is_alive(), "a copier does not end"
+
+    def abandon(self) -> None:
+        """End at once, whatever the copier is at."""
+        self._stopping = True
+        while self._thread.is_alive():
+            self.kill_current()
+            self._thread.join(0.1)
 
     def _keep(self) -> None:
         while not self._stopping:
@@ -255,10 +264,13 @@ class TransactionRun:
     def copier(self, library: str, way: str = "assign", transactional_id: str = "") -> Copier:
         made = Copier(self, library, transactional_id or f"{self.target}-copier", way)
         self.copiers.append(made)
+        self._resources.callback(made.kill)
         return made
 
     def keep_copying(self, library: str, way: str = "assign", transactional_id: str = "") -> Keeper:
-        return Keeper(self, library, way, transactional_id)
+        keeper = Keeper(self, library, way, transactional_id)
+        self._resources.callback(keeper.abandon)
+        return keeper
 
     def watch(self) -> Watcher:
         """Start a reader that is stopped at the end."""
@@ -346,9 +358,10 @@ class TransactionRun:
             happening.end(Outcome.FAIL)  # the broker is being restarted
 
     def _last_words(self) -> str:
-        return "\n".join(
-            f"{each.name} {each.failures} {each.client.errors()[-500:]}" for each in self.copiers[-3:]
-        )
+        """What the copiers were at, and those that run wrote last; for whoever reads why a wait was in vain."""
+        lines = [f"{each.name}: {each.at} {each.failures}" for each in self.copiers[-8:]]
+        running = [each for each in self.copiers if not each.has_ended]
+        return "\n".join([*lines, *(f"{each.name} wrote\n{each.client.errors()}" for each in running)])
 
     def close(self) -> None:
         """End everybody."""
