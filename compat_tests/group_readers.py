@@ -24,6 +24,8 @@ from aiokafka.errors import KafkaError as AioKafkaError
 from kafka import KafkaConsumer
 from kafka.errors import KafkaError
 
+from compat_tests.kafka_python_listener import FreshOffsets
+
 PATIENCE_SECONDS = 45
 POLL_MS = 100
 SESSION_TIMEOUT_MS = 6000
@@ -123,7 +125,6 @@ class Reader:
 class KafkaPythonReader(Reader):
     def work(self) -> None:
         consumer = KafkaConsumer(
-            self.topic,
             bootstrap_servers=self.bootstrap,
             group_id=self.group_id,
             auto_offset_reset="earliest",
@@ -132,6 +133,7 @@ class KafkaPythonReader(Reader):
             heartbeat_interval_ms=500,
             partition_assignment_strategy=[KAFKA_PYTHON_ASSIGNORS[self.settings["assignor"]]],
         )
+        consumer.subscribe([self.topic], listener=FreshOffsets(consumer))
         try:
             while not self._stopping.is_set():
                 fetched = consumer.poll(timeout_ms=POLL_MS)

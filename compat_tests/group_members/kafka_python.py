@@ -9,6 +9,7 @@ from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
 from compat_tests.group_members.telling import Telling, end_of_input
+from compat_tests.kafka_python_listener import FreshOffsets
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -24,7 +25,6 @@ def run(settings: dict[str, str]) -> None:
     ended = end_of_input()
     telling = Telling()
     consumer = KafkaConsumer(
-        topic,
         bootstrap_servers=settings["bootstrap.servers"],
         group_id=settings["group.id"],
         group_instance_id=settings.get("group.instance.id"),
@@ -34,6 +34,7 @@ def run(settings: dict[str, str]) -> None:
         enable_auto_commit=False,
         auto_offset_reset="earliest",
     )
+    consumer.subscribe([topic], listener=FreshOffsets(consumer))
     while not ended.is_set():
         found = consumer.poll(timeout_ms=100)
         telling.owns([each.partition for each in consumer.assignment()])
