@@ -158,6 +158,18 @@ async def test_appends_to_an_open_transaction_wake_nobody(
     assert not partition.committed_waiters
 
 
+async def test_stop_wakes_who_waits(broker: Broker, autojump_clock: trio.testing.MockClock) -> None:
+    """A broker that stops answers readers of committed records with what there is."""
+
+    async def stop() -> None:
+        broker.begin_stop()
+
+    write(broker, 7)
+    (data, _), waited = await parked(broker, stop)
+    assert seen(data) == ([], [])
+    assert waited == 0
+
+
 async def test_min_bytes_count_committed_records(
     broker: Broker, autojump_clock: trio.testing.MockClock
 ) -> None:
