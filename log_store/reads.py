@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ottla.log_store.txn_index import AbortedTxn
@@ -28,14 +29,19 @@ def aborted_transactions(log: Log, offset: int, result: ReadResult) -> list[Abor
     if result.records is None:
         return []
     slot = log.slot_of(result.segment_base_offset)
-    index = log.segments[slot].offset_index
-    upper_bound = index.upper_bound_offset(result.position + len(result.records))
+    # The marker of a transaction may lie in any later segment, but few logs have aborted transactions at all.
+    indexes = [
+        segment.txn_index for segment in islice(log.segments, slot, None) if segment.txn_index.has_entries
+    ]
+    if not indexes:
+        return []
+    upper_bound = log.segments[slot].offset_index.upper_bound_offset(result.position + len(result.records))
     if upper_bound is None:
         is_last = slot + 1 == len(log.segments)
         upper_bound = log.log_end_offset if is_last else log.segments[slot + 1].base_offset
     aborted: list[AbortedTxn] = []
-    for segment in log.segments[slot:]:
-        found, complete = segment.txn_index.collect(offset, upper_bound)
+    for index in indexes:
+        found, complete = index.collect(offset, upper_bound)
         aborted += found
         if complete:
             break

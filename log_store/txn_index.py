@@ -53,6 +53,11 @@ class TxnIndex:
             self._entries = self._load()
         return self._entries
 
+    @property
+    def has_entries(self) -> bool:
+        """Whether a transaction was aborted here; a file that nobody has read yet is taken to say so."""
+        return self._entries is None or bool(self._entries)
+
     @contextmanager
     def appending(self) -> Iterator[Callable[[AbortedTxn], None]]:
         """Append with what this gives. The file is open by then, so that nothing but the disk itself can refuse."""
