@@ -10,7 +10,7 @@ asks for do to the epoch, and whether records may have tagged fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 
 from ottla.txn_coordinator import add_partitions, end_txn, init_producer_id
 from ottla.txn_coordinator.decision import Decision, refuse
@@ -151,11 +151,11 @@ class TransactionShard:
 
     def timed_out(self, now_ms: int) -> list[str]:
         """Transactions that have been open for longer than their producers asked for."""
-        return [
-            transactional_id
-            for transactional_id, each in self.ongoing.items()
-            if each.start_ms + each.timeout_ms < now_ms
-        ]
+        return [each for each in self.ongoing if self.is_timed_out(each, now_ms)]
+
+    def is_timed_out(self, transactional_id: str, now_ms: int) -> bool:
+        transaction = self.ongoing.get(transactional_id)
+        return transaction is not None and transaction.start_ms + transaction.timeout_ms < now_ms
 
     def abort_timed_out(self, transactional_id: str, now_ms: int) -> Decision:
         """Abort and fence the producer."""
@@ -164,11 +164,17 @@ class TransactionShard:
         )
         return self._writable(fencing or refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
 
-    def expired(self, now_ms: int, expiration_ms: int) -> Iterator[TransactionRecord]:
-        """Records that forget the transactional ids that nobody has used for long."""
-        for transactional_id, each in self.transactions.items():
-            if each.state in AT_REST and each.last_update_ms <= now_ms - expiration_ms:
-                yield TransactionRecord(transactional_id, None)
+    def expired(self, now_ms: int, expiration_ms: int) -> list[str]:
+        """Transactional ids that nobody has used for long; a tombstone forgets them."""
+        return [each for each in self.transactions if self.is_expired(each, now_ms, expiration_ms)]
+
+    def is_expired(self, transactional_id: str, now_ms: int, expiration_ms: int) -> bool:
+        transaction = self.transactions.get(transactional_id)
+        return (
+            transaction is not None
+            and transaction.state in AT_REST
+            and transaction.last_update_ms <= now_ms - expiration_ms
+        )
 
     def _writable(self, decision: Decision) -> Decision:
         if decision.value is not None and self.value_version == 0:

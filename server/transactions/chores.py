@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import trio
@@ -32,12 +32,13 @@ async def abort_timed_out(broker: Broker, shards: Mapping[int, LoadedShard], end
                     await _abort(broker, loaded, transactional_id, endings)
                 except Exception:  # a bug with one transaction must not keep the others from being aborted
                     log.exception("timed-out transaction not aborted id=%s", transactional_id)
+                await trio.lowlevel.checkpoint()
 
 
 async def _abort(broker: Broker, loaded: LoadedShard, transactional_id: str, endings: Endings) -> None:
     await broker.producer_ids.stock_up()
     now_ms = broker.now_ms()
-    if loaded.is_dropped or transactional_id not in loaded.shard.timed_out(now_ms):
+    if loaded.is_dropped or not loaded.shard.is_timed_out(transactional_id, now_ms):
         return  # it has ended while another was aborted
     decision = loaded.shard.abort_timed_out(transactional_id, now_ms)
     try:
@@ -55,27 +56,26 @@ async def forget_unused_ids(broker: Broker, shards: Mapping[int, LoadedShard]) -
         interval_ms = broker.config.get_int("transaction.remove.expired.transaction.cleanup.interval.ms")
         await trio.sleep(interval_ms / 1000)
         for loaded in list(shards.values()):
-            now_ms = broker.now_ms()
-            expiration_ms = broker.config.get_int("transactional.id.expiration.ms")
-            for records in _batches(list(loaded.shard.expired(now_ms, expiration_ms))):
-                try:
-                    await loaded.forget(records, now_ms)
-                except KafkaError as error:
-                    log.error(
-                        "unused ids not removed partition=%s error=%s", loaded.partition.log.name, error
-                    )
-                    break
+            try:
+                await _forget(broker, loaded)
+            except KafkaError as error:
+                log.error("unused ids not removed partition=%s error=%s", loaded.partition.log.name, error)
             await trio.lowlevel.checkpoint()
 
 
-def _batches(records: Iterable[TransactionRecord]) -> Iterator[list[TransactionRecord]]:
+async def _forget(broker: Broker, loaded: LoadedShard) -> None:
+    expiration_ms = broker.config.get_int("transactional.id.expiration.ms")
+    shard = loaded.shard
     batch: list[TransactionRecord] = []
     size = 0
-    for record in records:
-        batch.append(record)
-        size += len(record.transactional_id)
+    for transactional_id in shard.expired(broker.now_ms(), expiration_ms):
+        # Asked again, since a producer may have come while an earlier batch was written.
+        if shard.is_expired(transactional_id, broker.now_ms(), expiration_ms):
+            batch.append(TransactionRecord(transactional_id, None))
+            size += len(transactional_id)
         if size > _TOMBSTONE_BATCH_BYTES:
-            yield batch
+            await loaded.forget(batch, broker.now_ms())
+            await trio.lowlevel.checkpoint()
             batch, size = [], 0
     if batch:
-        yield batch
+        await loaded.forget(batch, broker.now_ms())

@@ -74,6 +74,7 @@ class Endings:
                 except Exception:  # a bug with one transaction must not keep the others from being ended
                     log.exception("transaction not ended id=%s", transactional_id)
                     self.finish_later(loaded, transactional_id)
+                await trio.lowlevel.checkpoint()
             if self._stalled:
                 await trio.sleep(delay)
                 delay = min(2 * delay, _LAST_RETRY_S)

@@ -139,8 +139,8 @@ class Driver:
             self.execute(self.shard.abort_timed_out(transactional_id, self.now_ms), transactional_id)
 
     def expire(self, expiration_ms: int) -> None:
-        for record in list(self.shard.expired(self.now_ms, expiration_ms)):
-            self.append(record)
+        for transactional_id in self.shard.expired(self.now_ms, expiration_ms):
+            self.append(TransactionRecord(transactional_id, None))
 
     def transaction(self, transactional_id: str = ID) -> Transaction:
         return self.shard.transactions[transactional_id]

@@ -1,10 +1,10 @@
 """Transactions under any order of requests, repeats, failures, time-outs and restarts.
 
-Producers of both kinds (V1, V2) share one transactional id; each believes what it was last told. Answers get lost and
-requests are repeated, partitions refuse markers for a while, the coordinator restarts, transaction.version changes,
-the epochs run out. Whatever happens: only the newest producer can change anything, epochs that producers are told never
-go back, the log alone gives the same state, every transaction has one outcome in all its partitions, and it
-is the one its producer was told.
+Producers of both kinds (V1, V2) share one transactional id; each believes what it was last told. Answers get lost
+and requests are repeated, partitions refuse markers for a while, the coordinator restarts, transaction.version
+changes, the epochs run out, the id expires. Whatever happens: only the newest producer can change anything, epochs
+that producers are told never go back, the log alone gives the same state, every transaction has one outcome in all
+its partitions, and it is the one its producer was told.
 """
 
 from __future__ import annotations
@@ -56,8 +56,10 @@ class Watcher:
         for event in events[self.seen :]:
             if isinstance(event, Marker):
                 self._see_marker(event)
+            elif event.value is None:
+                assert self.state in AT_REST, "an id in use was forgotten"
+                self.state = None
             else:
-                assert event.value is not None
                 self._see_record(event.value)
         self.seen = len(events)
 
@@ -107,8 +109,9 @@ class TransactionMachine(RuleBasedStateMachine):
         """A producer recovers from an error with the identity it has."""
         producer = self.producers[which]
         if producer.identity is not None:
+            is_known = ID in self.driver.shard.transactions
             answer = self.driver.init(producer.identity.producer_id, producer.identity.producer_epoch)
-            if answer.error is ErrorCode.NONE:
+            if answer.error is ErrorCode.NONE and is_known:
                 assert producer is self.newest, "a fenced producer went on"
             self.initialized(producer, answer, lost)
 
@@ -192,7 +195,14 @@ class TransactionMachine(RuleBasedStateMachine):
         """An admin sets transaction.version."""
         self.driver.version = level
 
-    @precondition(lambda self: self.driver.log and self.driver.transaction().state in AT_REST)
+    @rule()
+    def forget(self) -> None:
+        """The id has not been used for long, if it is at rest."""
+        self.driver.expire(0)
+        if ID not in self.driver.shard.transactions:
+            self.newest = None
+
+    @precondition(lambda self: self.is_at_rest())
     @rule()
     def wear_out_the_epochs(self) -> None:
         """As if tens of thousands of producers had come and gone."""
@@ -205,6 +215,10 @@ class TransactionMachine(RuleBasedStateMachine):
             self.driver.append(TransactionRecord(ID, value))
             self.highest = (value.producer_id, 32_764)
             self.newest = None
+
+    def is_at_rest(self) -> bool:
+        found = self.driver.shard.transactions.get(ID)
+        return found is not None and found.state in AT_REST
 
     # What must hold ----------------------------------------------------------------------------------------
 
