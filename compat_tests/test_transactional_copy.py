@@ -11,8 +11,8 @@ import pytest
 from compat_tests.transactional.process import CLIENTS
 from compat_tests.transactional_run import TransactionRun
 
-RECORDS = 240
-KILLS = 3
+RECORDS = 150
+KILLS = 2
 
 
 @pytest.fixture

@@ -61,12 +61,14 @@ def _cycles(edges: dict[str, set[str]]) -> Iterator[list[str]]:
     order: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
+    waiting: set[str] = set()  # what is on the stack
     for root in list(edges):
         if root in order:
             continue
         work = [(root, iter(sorted(edges[root])))]
         order[root] = low[root] = len(order)
         stack.append(root)
+        waiting.add(root)
         while work:
             node, targets = work[-1]
             target = next(targets, None)
@@ -75,13 +77,16 @@ def _cycles(edges: dict[str, set[str]]) -> Iterator[list[str]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == order[node]:
-                    part = stack[stack.index(node) :]
-                    del stack[stack.index(node) :]
+                    part = [stack.pop()]
+                    while part[-1] != node:
+                        part.append(stack.pop())
+                    waiting.difference_update(part)
                     if len(part) > 1:
-                        yield part
+                        yield part[::-1]
             elif target not in order:
                 order[target] = low[target] = len(order)
                 stack.append(target)
+                waiting.add(target)
                 work.append((target, iter(sorted(edges.get(target, ())))))
-            elif target in stack:
+            elif target in waiting:
                 low[node] = min(low[node], order[target])
