@@ -205,6 +205,30 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         self.take_answers()
         self.members.remove(member)
 
+    @precondition(lambda self: any(member.waiting and member.member_id for member in self.members))
+    @rule(data=st.data())
+    def leave_while_waiting(self, data: st.DataObject) -> None:
+        """Its answer is still due."""
+        waiting = [each for each in self.members if each.waiting and each.member_id]
+        member = data.draw(st.sampled_from(waiting))
+        member.leave()
+        self.take_answers()
+        self.members.remove(member)
+
+    @precondition(lambda self: len(self.members) > 1)
+    @rule()
+    def followers_sync_first(self) -> None:
+        """All join, and everybody but the leader waits for its assignment."""
+        for _ in range(3):
+            for member in self.members:
+                if member.waiting is None and member.next_step == "join":
+                    self.send_join(member)
+            self.driver.pass_ms(3000)
+            self.take_answers()
+        for member in self.members:
+            if member.waiting is None and member.next_step == "sync" and not member.leads:
+                self.send_sync(member)
+
     @precondition(lambda self: self.members)
     @rule(data=st.data())
     def vanish(self, data: st.DataObject) -> None:
@@ -234,6 +258,15 @@ class ClassicGroupMachine(RuleBasedStateMachine):
         assert hard_state(self.driver.replayed()) == hard_state(self.driver.shard)
 
     @invariant()
+    def what_is_settled_survives(self) -> None:
+        """Between rebalances the log alone gives a group with the same generation, leader and assignments."""
+        live, replayed = self.group(), self.driver.replayed().groups.get("g")
+        if live is None or live.state not in (GroupState.STABLE, GroupState.EMPTY) or live.persisted is None:
+            return
+        assert isinstance(replayed, ClassicGroup)
+        assert settled(replayed) == settled(live)
+
+    @invariant()
     def offsets_are_what_was_acknowledged(self) -> None:
         offsets = self.driver.shard.offsets.of_group("g").get("t", {})
         assert {partition: value.offset for partition, value in offsets.items()} == self.committed
@@ -255,6 +288,29 @@ class ClassicGroupMachine(RuleBasedStateMachine):
             assert self.sent <= self.driver.answers.keys()
             group = self.group()
             assert group is None or (group.is_empty and not group.members)
+
+
+def settled(group: ClassicGroup) -> tuple[Any, ...]:
+    """What members rely on between rebalances."""
+    members = sorted(
+        (
+            each.member_id,
+            each.group_instance_id,
+            each.assignment,
+            each.session_timeout_ms,
+            each.rebalance_timeout_ms,
+            each.metadata(group.protocol_name) if group.protocol_name else b"",
+        )
+        for each in group.members.values()
+    )
+    return (
+        group.state,
+        group.generation_id,
+        group.protocol_name,
+        group.leader_id,
+        group.static_members,
+        members,
+    )
 
 
 def hard_state(shard: GroupShard) -> tuple[dict[str, Any], list[Any]]:
