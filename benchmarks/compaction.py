@@ -84,8 +84,8 @@ KINDS = (
     Kind("100 B values", 200_000, _small),
     Kind("JSON of 50 to 250 B", 200_000, _event),
     Kind("JSON of 50 to 250 B, zstd", 200_000, _event, "zstd", 4 << 20),
-    Kind("JSON, 5 records a batch", 50_000, _event, batch_records=5, share=0.25),
-    Kind("JSON, 1 record a batch", 20_000, _event, batch_records=1, share=0.1),
+    Kind("JSON, 5 records a batch", 50_000, _event, segment_bytes=4 << 20, batch_records=5, share=0.25),
+    Kind("JSON, 1 record a batch", 20_000, _event, segment_bytes=1 << 20, batch_records=1, share=0.1),
     Kind("100 B values, 2 million keys", 2_000_000, _small),
 )
 
@@ -147,6 +147,7 @@ def compact(broker: BrokerProcess, topic: str) -> tuple[float, int]:
     time.sleep(FLUSH_SECONDS)
     files = log_files(broker, topic)
     active = files[-1][0]
+    assert active > 0, "nothing but the active segment"
     admin = AdminClient({"bootstrap.servers": broker.bootstrap})
     entry = ConfigEntry("min.cleanable.dirty.ratio", "0.01", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])

@@ -10,7 +10,7 @@ longer than Python takes for a call. Two keys are taken for one if some 110 bits
 
 from __future__ import annotations
 
-import random
+import os
 import struct
 from array import array
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ class DigestTable:
         self.max_bytes = self._buckets * (_BUCKET_BYTES + 1)
         self._table = bytearray(self._buckets * _BUCKET_BYTES)
         self._counts = bytearray(self._buckets)  # how many entries of each bucket are in use
-        self._seed = random.getrandbits(64)  # so that nobody can make up keys that agree
+        self._seed = int.from_bytes(os.urandom(8), "big")  # so that nobody can make up keys that agree
         self.keys = 0
         self.max_keys = int(self._buckets * _BUCKET_ENTRIES * _LARGEST_SHARE)
 
