@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
@@ -197,10 +198,18 @@ class Keeper:
 
 
 class Watcher:
-    """Reads the target under read_committed all the while, and asks for its bounds."""
+    """Reads the target under read_committed all the while, and asks for its bounds.
 
-    def __init__(self, run: TransactionRun) -> None:
+    A patient one lets the broker hold its fetches until there is more than a transaction: what was open when they came
+    may be aborted when they are answered.
+    """
+
+    def __init__(self, run: TransactionRun, *, is_patient: bool) -> None:
         self._run = run
+        self._name = "patient watcher" if is_patient else "watcher"
+        self._settings: dict[str, Any] = {"fetch.wait.max.ms": 50}
+        if is_patient:
+            self._settings = {"fetch.wait.max.ms": 400, "fetch.min.bytes": 2000}
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
@@ -216,8 +225,8 @@ class Watcher:
                 "group.id": "watcher",
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
-                "fetch.wait.max.ms": 50,
                 "log_level": 0,
+                **self._settings,
             }
         )
         consumer.assign([TopicPartition(self._run.target, partition, 0) for partition in range(PARTITIONS)])
@@ -229,7 +238,7 @@ class Watcher:
                     place.append((message.offset(), message.value().decode()))
             if found:
                 self._run.recorder.happened(
-                    "watcher", *(Poll(key, tuple(records)) for key, records in found.items())
+                    self._name, *(Poll(key, tuple(records)) for key, records in found.items())
                 )
                 self._run.look_at_bounds()
         consumer.close()
@@ -272,11 +281,10 @@ class TransactionRun:
         self._resources.callback(keeper.abandon)
         return keeper
 
-    def watch(self) -> Watcher:
-        """Start a reader that is stopped at the end."""
-        watcher = Watcher(self)
-        self._resources.callback(watcher.stop)
-        return watcher
+    def watch(self) -> None:
+        """Start readers that are stopped at the end."""
+        for is_patient in (False, True):
+            self._resources.callback(Watcher(self, is_patient=is_patient).stop)
 
     def fill(self, count: int, first: int = 0) -> None:
         """Numbered records over all partitions of the source, idempotent and acknowledged."""
