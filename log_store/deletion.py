@@ -85,6 +85,7 @@ def truncate_to(log: Log, offset: int, now_ms: int) -> bool:
     if offset < log.segments[0].base_offset:
         log.start_at(offset, now_ms)
         return True
+    log.truncations += 1
     keep = log.slot_of(offset) + 1
     removed = log.segments[keep:]
     log.segments = log.segments[:keep]

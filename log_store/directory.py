@@ -259,10 +259,12 @@ class LogDirectory:
         thread."""
         self.write_recovery_points()
         self.write_high_watermarks()
-        self.write_log_start_offsets()
         self.write_cleaner_offsets()
 
     def write_recovery_points(self) -> None:
+        """Write the recovery points, and before them the log starts, which they follow: below a log start nothing
+        needs to be on the disk."""
+        self.write_log_start_offsets()
         self._write_checkpoint(
             RECOVERY_POINT_CHECKPOINT, {key: log.recovery_point for key, log in list(self.logs.items())}
         )
@@ -342,9 +344,13 @@ class LogDirectory:
 
     def _set_aside(self, log: Log, name: str) -> None:
         path = os.path.join(self.path, name)
+        log.is_closed = (
+            True  # before its files are gone, which a flush in another thread might take for a failure
+        )
         try:
             self.fs.rename(log.directory, path)
         except OSError as error:
+            log.is_closed = False
             raise failed(log, "rename", error) from error
         log.release()
         log.directory = path

@@ -40,7 +40,7 @@ def flush(log: Log) -> None:
         if log.is_closed:
             return
         check_usable(log)
-        recovery_point = log.recovery_point
+        recovery_point, truncations = log.recovery_point, log.truncations
         if end_offset <= recovery_point:
             return
         held = log.segments
@@ -58,8 +58,8 @@ def flush(log: Log) -> None:
             log.unflushed_files += files
             log.names_changed = log.names_changed or names_changed
             raise
-        if end_offset > log.recovery_point:
-            log.recovery_point = min(end_offset, log.log_end_offset)
+        if end_offset > log.recovery_point and truncations == log.truncations:
+            log.recovery_point = end_offset
 
 
 @contextmanager

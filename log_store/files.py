@@ -117,8 +117,10 @@ class LogFile:
         self.size = position + length
 
     def truncate(self, size: int) -> None:
-        """Cut to `size` valid bytes, and cut off what was preallocated."""
-        self.fs.ftruncate(self.fd, size)
+        """Cut to `size` valid bytes, and cut off what was preallocated. A file that has this length stays as it is:
+        retention may go by the time of its last change."""
+        if os.fstat(self.fd).st_size != size:
+            self.fs.ftruncate(self.fd, size)
         self.size = size
 
     def fsync(self) -> None:

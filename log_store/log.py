@@ -79,6 +79,7 @@ class Log:
         self.failure: OSError | None = None
         self.on_failure: Callable[[OSError], None] = lambda error: None
         self.flushing = threading.Lock()
+        self.truncations = 0  # how often the end was cut off, which a flush must notice
         self.names_changed = True  # files came or went since the directory was synced
         self.unflushed_files: list[str] = []
         self.update_config(config)
@@ -229,7 +230,13 @@ class Log:
             duplicate = producers.duplicate_of(batch)
             if duplicate is not None:
                 _, _, first_offset, last_offset, timestamp = duplicate
-                return AppendResult(first_offset, last_offset, timestamp, self.log_start_offset, True)
+                # The first one may have been written by a request that still waits for its flush.
+                flush_due = (
+                    last_offset >= self.recovery_point and self.unflushed_messages >= self.flush_messages
+                )
+                return AppendResult(
+                    first_offset, last_offset, timestamp, self.log_start_offset, True, flush_due
+                )
             producers.check_client_batch(batch, verification)
         if batch.buf.readonly:
             batch = BatchView(memoryview(bytearray(batch.data)))
@@ -310,6 +317,7 @@ class Log:
 
     def start_at(self, offset: int, now_ms: int) -> None:
         """Make the log empty, to begin at `offset`."""
+        self.truncations += 1
         self.remove_segments(self.segments)
         self.segments = [self._new_segment(offset, now_ms)]
         self.log_start_offset = self.log_end_offset = self.high_watermark = self.recovery_point = offset

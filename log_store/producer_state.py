@@ -271,9 +271,12 @@ class ProducerState:
         return offset
 
     def truncate_and_reload(self, log_start_offset: int, end_offset: int, now_ms: int) -> None:
-        """Go back to the newest snapshot in (log_start_offset, end_offset]; the caller replays what follows."""
+        """Go back to the newest snapshot from the log start to `end_offset`; the caller replays what follows.
+
+        Kafka drops the one at the log start, and so forgets the producers of a log whose records are all deleted.
+        """
         for offset in list(self._snapshots):
-            if offset > end_offset or offset <= log_start_offset:
+            if offset > end_offset or offset < log_start_offset:
                 self._delete_snapshot(offset)
         self._clear()
         while self._snapshots:
@@ -328,7 +331,7 @@ class ProducerState:
     def advance_log_start(self, log_start_offset: int) -> None:
         self.advance_high_watermark(log_start_offset)
         self.map_end_offset = max(self.map_end_offset, log_start_offset)
-        self._last_snapshot_offset = max(self._snapshots, default=log_start_offset)
+        self._last_snapshot_offset = max(self._snapshots, default=0)
 
     def remove_stray_snapshots(self, segment_base_offsets: Iterable[int]) -> None:
         """Delete the snapshots that belong to no segment, except the one beyond the last segment's base that

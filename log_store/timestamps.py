@@ -56,6 +56,8 @@ def first_found(searches: Iterable[BatchSearch]) -> TimestampOffset | None:
 def at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> Iterator[BatchSearch]:
     """For the first record from the log start on whose timestamp is at or after `timestamp`."""
     for segment in segments:
+        if segment.file.fd < 0:  # deleted while batches before it were searched
+            continue
         if not segment.size or segment.greatest_timestamp.timestamp < timestamp:
             continue
         begin = segment.time_index.lookup(timestamp).offset

@@ -262,3 +262,16 @@ def test_markers_are_fenced(tmp_path: Path) -> None:
             origin=AppendOrigin.COORDINATOR,
         )
     assert refused.value.code == ErrorCode.TRANSACTION_COORDINATOR_FENCED
+
+
+def test_producers_outlive_their_records(tmp_path: Path) -> None:
+    """After all records were deleted and the broker was stopped, a repeated batch is still known."""
+    log = new_log(tmp_path)
+    append(log, producer_batch(2, sequence=0))
+    log.delete_records_before(2)
+    for _ in range(2):
+        log.flush()
+        log.close()
+        log = reopen(log, clean=True)
+        result = log.append(producer_batch(2, sequence=0), leader_epoch=0, now_ms=NOW_MS)
+        assert (result.duplicate, result.base_offset) == (True, 0)
