@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TextIO
 
+from ottla.cli.reasons import reason_of
 from ottla.log_store.checkpoints import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -56,7 +57,7 @@ def dump(arguments: argparse.Namespace) -> int:
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is still buffered must go somewhere
             return code
         except (OSError, NotDumpable, ValueError) as error:
-            print(f"ottla: cannot dump {path}: {error}", file=sys.stderr)
+            print(f"ottla: cannot dump {path}: {reason_of(error, path)}", file=sys.stderr)
             code = 2
     return code
 

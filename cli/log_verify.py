@@ -11,6 +11,7 @@ import sys
 from time import monotonic
 from typing import TextIO
 
+from ottla.cli.reasons import reason_of
 from ottla.log_store.directory import METADATA_LOG
 from ottla.log_store.verify.directory import (
     DirectoryCheck,
@@ -39,7 +40,7 @@ def verify(arguments: argparse.Namespace) -> int:
         try:
             found = verify_path(path.rstrip(os.sep) or os.sep, quick=arguments.quick, as_json=arguments.json)
         except (OSError, CannotVerify) as error:
-            print(f"ottla: cannot verify {path}: {error}", file=sys.stderr)
+            print(f"ottla: cannot verify {path}: {reason_of(error, path)}", file=sys.stderr)
             code = UNREADABLE
             continue
         if found:

@@ -46,7 +46,7 @@ class Connection:
         self.handling = False  # a handler is at work, and may wait as long as its request allows
         self.last_active = now
         self._sock = sock
-        self._outbox = Outbox(sock)
+        self._outbox = Outbox(sock, budget)
         self._dispatcher = dispatcher
         self._budget = budget
         self._max_frame_bytes = max_frame_bytes
@@ -89,7 +89,10 @@ class Connection:
         self._scope.cancel()
 
     def holds_memory_since(self, time: float) -> bool:
-        """Whether room for a large frame that is still not complete has been held since before `time`."""
+        """Whether room for a large frame that is still not complete, or for answers that the client does not take, has
+        been held since before `time`."""
+        if self._outbox.held_since < time:
+            return True
         return self._reserved_bytes > 0 and self._reserved_since < time and self._start != self._end
 
     def peer_has_left(self) -> bool:

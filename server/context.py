@@ -18,6 +18,7 @@ class RequestContext:
         "client_host",
         "client_id",
         "correlation_id",
+        "has_many_elements",
         "listener",
         "on_close",
     )
@@ -29,4 +30,7 @@ class RequestContext:
         self.client_id: str | None = None
         self.api_version = 0
         self.correlation_id = 0
+        self.has_many_elements = (
+            False  # the request, or what a handler answers: too many for one turn of the loop
+        )
         self.on_close: dict[Hashable, Callable[[], None]] = {}  # done when the connection has ended

@@ -11,12 +11,15 @@ from collections.abc import Coroutine
 from types import CoroutineType
 from typing import Any
 
+import trio
+
 from ottla.server.context import RequestContext
 from ottla.server.output import Outbox
 from ottla.server.registry import Registration, Registry
+from ottla.server.turns import QUICK_ELEMENTS
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.chunks import Chunk
-from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage
+from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage, TooManyElements
 from ottla.wire.headers import RequestHeader, decode_request_header, encode_response_header
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 
@@ -63,14 +66,20 @@ class Dispatcher:
                 self._refuse_api_versions(registration, header, outbox)
                 return
             raise CloseConnection(f"{registration.api_key.name} version {version} is not supported")
+        context = self._context
+        context.has_many_elements = False
         try:
-            request = registration.decode(version, frame, position)
+            try:
+                request = registration.decode(version, frame, position, QUICK_ELEMENTS)
+            except TooManyElements:
+                context.has_many_elements = True
+                decoding = trio.to_thread.run_sync(registration.decode, version, frame, position)
+                request = await _after_flush(outbox, decoding)
         except MalformedMessage as error:
             name = registration.request_type.__name__
             raise CloseConnection(
                 f"malformed {name} v{version} client_id={header.client_id!r}: {error}"
             ) from None
-        context = self._context
         context.api_version = version
         context.client_id = header.client_id
         context.correlation_id = header.correlation_id
@@ -79,7 +88,13 @@ class Dispatcher:
             if type(response) is CoroutineType:
                 response = await _after_flush(outbox, response)
             if response is not None:
-                self._add_response(registration, header, version, response, outbox)
+                if context.has_many_elements:
+                    add = trio.to_thread.run_sync(
+                        self._add_response, registration, header, version, response, outbox
+                    )
+                    await _after_flush(outbox, add)
+                else:
+                    self._add_response(registration, header, version, response, outbox)
         except (CloseConnection, PeerGone):
             raise
         except Exception:

@@ -1,8 +1,9 @@
 """Incremental fetch sessions (KIP-227): a consumer names its partitions once, then sends and gets only changes.
 
 Pure bookkeeping. A session keeps its partitions in an ordered dict; one that was just given data moves to the
-end, so that a small max_bytes serves all of them in turn. The cache holds a bounded number of sessions. A full
-cache makes room by dropping a session unused for the eviction time, or else a smaller one that has had that time.
+end, so that a small max_bytes serves all of them in turn. The cache holds a bounded number of sessions, and of
+partitions in all of them. A full cache makes room by dropping a session unused for the eviction time, or else a
+smaller one that has had that time.
 """
 
 from collections import OrderedDict
@@ -16,6 +17,9 @@ INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
 SESSIONLESS_ID = 0
 _MAX_INT32 = 2**31 - 1
+
+# Of all sessions, some 300 bytes each. Kafka bounds sessions only, each of which may name as many as fit in a frame.
+MAX_CACHED_PARTITIONS = 500_000
 
 TopicKey = str | Uuid
 PartitionKey = tuple[TopicKey, int]
@@ -130,6 +134,7 @@ class FetchSessionCache:
         self._eviction_ms = eviction_ms
         self._new_id = new_id
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
+        self._partitions = 0  # of all sessions
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -145,7 +150,7 @@ class FetchSessionCache:
     ) -> FetchPlan:
         """Decide what this request means. Raises KafkaError when its session is not as it believes."""
         if session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
-            self._sessions.pop(session_id, None)
+            self._drop(session_id)
             if session_epoch == FINAL_EPOCH:
                 return FetchPlan(named)
             return FetchPlan(named, self._create(named, uses_topic_ids, now_ms))
@@ -156,10 +161,15 @@ class FetchSessionCache:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.uses_topic_ids != uses_topic_ids:
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+        self._partitions -= len(session.partitions)
         session.update(named, forgotten)
+        self._partitions += len(session.partitions)
         if not session.partitions:
-            del self._sessions[session_id]
+            self._drop(session_id)
             return FetchPlan([])
+        if self._partitions > MAX_CACHED_PARTITIONS:
+            self._drop(session_id)
+            return FetchPlan(list(session.partitions.values()))
         session.used_ms = now_ms
         session.epoch = 1 if session.epoch == _MAX_INT32 else session.epoch + 1
         self._sessions.move_to_end(session_id)
@@ -176,19 +186,29 @@ class FetchSessionCache:
         session = FetchSession(session_id, uses_topic_ids, created_ms=now_ms, used_ms=now_ms)
         session.update(named, ())
         self._sessions[session_id] = session
+        self._partitions += len(session.partitions)
         return session
 
+    def _drop(self, session_id: int) -> None:
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._partitions -= len(session.partitions)
+
     def _make_room(self, size: int, now_ms: int) -> bool:
-        if len(self._sessions) < self._max_sessions:
-            return True
+        while self._partitions + size > MAX_CACHED_PARTITIONS or len(self._sessions) >= self._max_sessions:
+            dispensable = self._dispensable(size, now_ms)
+            if dispensable is None:
+                return False
+            self._drop(dispensable.session_id)
+        return True
+
+    def _dispensable(self, size: int, now_ms: int) -> FetchSession | None:
         if not self._sessions:
-            return False
+            return None
         oldest = next(iter(self._sessions.values()))
         if now_ms - oldest.used_ms > self._eviction_ms:
-            del self._sessions[oldest.session_id]
-            return True
+            return oldest
         smallest = min(self._sessions.values(), key=lambda session: len(session.partitions))
         if now_ms - smallest.created_ms > self._eviction_ms and len(smallest.partitions) < size:
-            del self._sessions[smallest.session_id]
-            return True
-        return False
+            return smallest
+        return None

@@ -1,7 +1,8 @@
 """How many bytes of requests the whole broker may hold at once (queued.max.request.bytes).
 
 A connection reserves room for a large frame before it allocates it, and waits its turn when there is none. Not
-reading is the back-pressure: TCP passes it on to the client.
+reading is the back-pressure: TCP passes it on to the client. Large answers count too while they are sent, without
+waiting, since they are there already: who reads slowly keeps others from sending more, not the broker from answering.
 """
 
 from collections import deque
@@ -28,6 +29,10 @@ class MemoryBudget:
             return False
         self.used_bytes += size
         return True
+
+    def take(self, size: int) -> None:
+        """Count bytes that are held already, whether there is room for them or not."""
+        self.used_bytes += size
 
     async def reserve(self, size: int) -> None:
         """Take the bytes, waiting for them when they are not free."""

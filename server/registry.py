@@ -83,9 +83,11 @@ class Registration:
         self.request_type = request_type
         self.function = marked[0]
 
-    def decode(self, version: int, frame: memoryview, position: int) -> Any:
-        """The request body that starts at `position` of the frame."""
-        return decode_bounded(self.request_type, version, frame, position, MAX_REQUEST_ELEMENTS)
+    def decode(
+        self, version: int, frame: memoryview, position: int, max_elements: int = MAX_REQUEST_ELEMENTS
+    ) -> Any:
+        """The request body that starts at `position` of the frame; TooManyElements if it has more in its arrays."""
+        return decode_bounded(self.request_type, version, frame, position, max_elements)
 
     def encode(self, version: int, response: Any, chunks: list[Any]) -> None:
         """Append the encoded response to `chunks`."""

@@ -141,6 +141,6 @@ class Server:
             elif quiet > self._limits.idle_seconds > 0:
                 connection.abort("idle for connections.max.idle.ms")
             elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
-                connection.abort("held memory for a frame it did not finish while others waited")
+                connection.abort("held memory for a frame or an answer it did not finish while others waited")
             elif starved or quiet > _TRIM_AFTER_SECONDS:
                 connection.trim()

@@ -7,7 +7,7 @@ elements are all of one width is read by a single `iter_unpack`.
 
 Every count and length is compared with the bytes left before anything is made of it: `count * smallest
 element <= left`. An element without bytes counts as one byte, so that no frame can ask for more objects
-than it has bytes. Whoever decodes for a stranger sets `elements.left` too: a frame of 100 MB has room for 50
+than it has bytes. Whoever decodes for a stranger sets a `budget` too: a frame of 100 MB has room for 50
 million empty strings, which would cost gigabytes and minutes.
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from contextvars import ContextVar
 from itertools import repeat, starmap
 from operator import itemgetter
 from typing import Any
@@ -50,7 +51,9 @@ class Elements:
         self.left = UNLIMITED
 
 
-elements = Elements()  # decoding never waits, so one count is enough
+# Decoding never waits, so one count is enough for each thread that decodes.
+budget: ContextVar[Elements] = ContextVar("budget")
+_WITHOUT_END = Elements()
 
 _int32 = struct.Struct(">i").unpack_from
 
@@ -171,6 +174,7 @@ def _array_step(spec: FieldSpec, version: int, flexible: bool, nullable: bool) -
         if count > 0:
             if count * smallest > len(buf) - pos:
                 raise MalformedMessage(f"{count} elements in {len(buf) - pos} bytes")
+            elements = budget.get(_WITHOUT_END)
             elements.left -= count
             if elements.left < 0:
                 raise MalformedMessage(f"{count} elements are more than a request may have in all")
@@ -185,6 +189,7 @@ def _array_step(spec: FieldSpec, version: int, flexible: bool, nullable: bool) -
     def read_compact_array(buf: memoryview, pos: int, values: list[Any]) -> int:
         length = buf[pos]
         if 1 < length < 0x80 and (length - 1) * smallest < len(buf) - pos:
+            elements = budget.get(_WITHOUT_END)
             elements.left -= length - 1
             if elements.left >= 0:
                 return read_elements(buf, pos + 1, length - 1, values)

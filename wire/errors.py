@@ -203,3 +203,7 @@ class MalformedMessage(ValueError):
 
     def __str__(self) -> str:
         return f"{self.path}: {self.detail}" if self.path else self.detail
+
+
+class TooManyElements(MalformedMessage):
+    """A message whose arrays have more elements than it may have, or than its decoder was ready for."""

@@ -13,9 +13,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from ottla.wire.chunks import Chunk, FileSlice, join_chunks
-from ottla.wire.compile_decode import UNLIMITED, compile_decoder, elements
+from ottla.wire.compile_decode import Elements, budget, compile_decoder
 from ottla.wire.compile_encode import compile_encoder
-from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage
+from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage, TooManyElements
 from ottla.wire.fields import (
     BOOL,
     BYTES,
@@ -118,12 +118,18 @@ def decode(cls: type[T], version: int, buf: bytes | bytearray | memoryview) -> T
 
 
 def decode_bounded(cls: type[T], version: int, buf: memoryview, pos: int, max_elements: int) -> T:
-    """The message at `pos`, of a stranger: MalformedMessage when its arrays have more elements in all."""
+    """The message at `pos`, of a stranger: TooManyElements when its arrays have more elements in all."""
+    elements = Elements()
     elements.left = max_elements
+    before = budget.set(elements)
     try:
         return decoder(cls, version)(buf, pos)[0]
+    except MalformedMessage as error:
+        if elements.left < 0:
+            raise TooManyElements(error.detail, error.path) from None
+        raise
     finally:
-        elements.left = UNLIMITED
+        budget.reset(before)
 
 
 def encode_chunks(obj: object, version: int) -> list[Chunk]:

@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from ottla.metadata.image import TopicImage
@@ -26,6 +26,7 @@ from ottla.server.context import RequestContext
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.registry import serves
 from ottla.server.topic_creation import create_missing_topics
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.metadata import (
     MetadataRequest,
@@ -39,6 +40,7 @@ from ottla.wire.uuids import ZERO_UUID
 _LISTENER_NOT_FOUND_SINCE = 6
 _CLUSTER_OPERATIONS_UNTIL = 10
 _LOOKUP_BY_ID_SINCE = 12
+_MANY_TOPICS = 1_000
 
 
 class _Answer:
@@ -68,8 +70,8 @@ class _Answer:
             cluster_authorized_operations=self._cluster_operations,
         )
 
-    def all_topics(self) -> list[MetadataResponseTopic]:
-        return [self._topic(self._image.topics_by_name[name]) for name in self._image.topic_names()]
+    def all_names(self) -> list[str]:
+        return list(self._image.topic_names())
 
     def by_id(self, topic_id: bytes) -> MetadataResponseTopic:
         topic = self._image.topics_by_id.get(topic_id)
@@ -147,7 +149,13 @@ async def _by_name_with_creation(
 ) -> MetadataResponse:
     await create_missing_topics(context.broker, names)
     answer = _Answer(context, request)
-    return answer.respond([answer.by_name(name) for name in names])
+    return await _in_turns(answer, answer.by_name, names)
+
+
+async def _in_turns(
+    answer: _Answer, lookup: Callable[[Any], MetadataResponseTopic], wanted: Iterable[Any]
+) -> MetadataResponse:
+    return answer.respond(await map_in_turns(lookup, wanted))
 
 
 async def _when_settled(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
@@ -175,13 +183,16 @@ def _answer(
     broker = context.broker
     if request.topics is None or (not request.topics and context.api_version == 0):
         answer = _Answer(context, request)
-        return answer.respond(answer.all_topics())
+        names = answer.all_names()
+        # The image counts no partitions, and few topics have very many.
+        context.has_many_elements = len(names) > _MANY_TOPICS
+        return _looked_up(context, answer, answer.by_name, names)
     topic_ids = {topic.topic_id: None for topic in request.topics if topic.topic_id != ZERO_UUID}
     if topic_ids:
         if context.api_version < _LOOKUP_BY_ID_SINCE:
             return _refuse(request, ErrorCode.INVALID_REQUEST)
         answer = _Answer(context, request)
-        return answer.respond([answer.by_id(topic_id) for topic_id in topic_ids])
+        return _looked_up(context, answer, answer.by_id, topic_ids)
     names = _unique(topic.name for topic in request.topics if topic.name is not None)
     if any(topic.name is None for topic in request.topics):
         return _refuse(request, ErrorCode.INVALID_REQUEST)
@@ -192,4 +203,15 @@ def _answer(
     ):
         return _by_name_with_creation(context, request, names)
     answer = _Answer(context, request)
-    return answer.respond([answer.by_name(name) for name in names])
+    return _looked_up(context, answer, answer.by_name, names)
+
+
+def _looked_up(
+    context: RequestContext,
+    answer: _Answer,
+    lookup: Callable[[Any], MetadataResponseTopic],
+    wanted: Iterable[Any],
+) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    if context.has_many_elements:
+        return _in_turns(answer, lookup, wanted)
+    return answer.respond([lookup(each) for each in wanted])

@@ -7,8 +7,13 @@ changes nothing in the answer.
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import KafkaError
 from ottla.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
@@ -29,11 +34,23 @@ def _end_offset(context: RequestContext, topic: str, wanted: OffsetForLeaderPart
     return EpochEndOffset(partition=wanted.partition, leader_epoch=epoch, end_offset=end_offset)
 
 
+async def _in_turns(
+    context: RequestContext, request: OffsetForLeaderEpochRequest
+) -> OffsetForLeaderEpochResponse:
+    response = OffsetForLeaderEpochResponse()
+    for topic in request.topics:
+        end_offsets = await map_in_turns(partial(_end_offset, context, topic.topic), topic.partitions)
+        response.topics.append(OffsetForLeaderTopicResult(topic=topic.topic, partitions=end_offsets))
+    return response
+
+
 @serves(OffsetForLeaderEpochRequest)
 def handle_offset_for_leader_epoch(
     context: RequestContext, request: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
+) -> OffsetForLeaderEpochResponse | Coroutine[Any, Any, OffsetForLeaderEpochResponse]:
     """Look every epoch up."""
+    if context.has_many_elements:
+        return _in_turns(context, request)
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(

@@ -10,6 +10,8 @@ Advertised from 0, because librdkafka turns compression off when the range begin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import trio
@@ -22,6 +24,7 @@ from ottla.server.dispatch import CloseConnection
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.partition import Partition
 from ottla.server.registry import serves
+from ottla.server.turns import TURN_SECONDS
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -50,6 +53,9 @@ _ZSTD_SINCE = 7
 _ADMIN_CLIENT_ID = "__admin_client"
 _TO_COME = PartitionProduceResponse()
 
+# The batch, and where in which list its answer goes.
+_Costly = tuple[TopicProduceData, PartitionProduceData, list[PartitionProduceResponse], int]
+
 # Opened batches may need 128 MiB each while they are looked at, and decompressing more of them than there are
 # processors gains nothing.
 _OPENING = trio.CapacityLimiter(2)
@@ -58,7 +64,16 @@ _OPENING = trio.CapacityLimiter(2)
 class _Produce:
     """One request on its way through the partitions it names."""
 
-    __slots__ = ("_context", "_now_ms", "_request", "_transaction", "costly", "failures", "flushes")
+    __slots__ = (
+        "_context",
+        "_now_ms",
+        "_request",
+        "_transaction",
+        "costly",
+        "failures",
+        "flushes",
+        "response",
+    )
 
     def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
         self._context = context
@@ -69,7 +84,8 @@ class _Produce:
         # Logs whose flush policy is due, and what is answered for them: the answer waits for their fsync.
         self.flushes: list[tuple[Log, PartitionProduceResponse]] = []
         # Batches that a worker thread must open before they can be appended, and where their answers go.
-        self.costly: list[tuple[TopicProduceData, PartitionProduceData, list[PartitionProduceResponse]]] = []
+        self.costly: list[_Costly] = []
+        self.response = ProduceResponse()
 
     def transaction_goes_on(self) -> bool:
         """Whether the transaction has written to each of the partitions before, so that nobody needs to be asked."""
@@ -105,14 +121,25 @@ class _Produce:
         self._transaction = TransactionalProduce(self._context, self._request, self._find)
         return self._transaction
 
-    def run(self) -> ProduceResponse:
-        """Append everything that takes no more than a moment."""
-        return ProduceResponse(responses=[self._append_topic(topic) for topic in self._request.topic_data])
+    def run(self) -> Iterator[None]:
+        """Append everything that takes no more than a moment, one partition at each step."""
+        for topic in self._request.topic_data:
+            response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
+            self.response.responses.append(response)
+            answers = response.partition_responses
+            for data in topic.partition_data:
+                try:
+                    answers.append(self._append_partition(topic, data))
+                except CostlyBatch:
+                    self.costly.append((topic, data, answers, len(answers)))
+                    answers.append(_TO_COME)
+                except KafkaError as error:
+                    answers.append(self._failed(topic, data.index, error))
+                yield
 
     async def run_costly(self) -> None:
         """Append the rest, each batch after a worker thread has opened and checked it."""
-        for topic, data, answers in self.costly:
-            slot = next(slot for slot, answer in enumerate(answers) if answer is _TO_COME)
+        for topic, data, answers, slot in self.costly:
             try:
                 rules = self._find(topic, data.index).log.rules
                 batch = await trio.to_thread.run_sync(
@@ -130,10 +157,10 @@ class _Produce:
             except KafkaError as error:
                 answers[slot] = self._failed(topic, data.index, error)
 
-    def answer_with(self, response: ProduceResponse) -> ProduceResponse | None:
+    def answer(self) -> ProduceResponse | None:
         """What the client gets: nothing if it wants no answer."""
         if self._request.acks != 0:
-            return response
+            return self.response
         if self.failures:
             # Nothing else can tell a client that expects no answer, as in Apache Kafka.
             summary = ", ".join(self.failures[:5])
@@ -141,19 +168,6 @@ class _Produce:
                 f"produce with acks=0 failed client_id={self._context.client_id!r} {summary}"
             )
         return None
-
-    def _append_topic(self, topic: TopicProduceData) -> TopicProduceResponse:
-        response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
-        answers = response.partition_responses
-        for data in topic.partition_data:
-            try:
-                answers.append(self._append_partition(topic, data))
-            except CostlyBatch:
-                self.costly.append((topic, data, answers))
-                answers.append(_TO_COME)
-            except KafkaError as error:
-                answers.append(self._failed(topic, data.index, error))
-        return response
 
     def _append_partition(
         self, topic: TopicProduceData, data: PartitionProduceData
@@ -217,13 +231,11 @@ class _Produce:
             return True
         return False
 
-    def refuse(self, error: KafkaError) -> ProduceResponse:
+    def refuse(self, error: KafkaError) -> None:
         """The same error for every partition."""
-        response = ProduceResponse()
         for topic in self._request.topic_data:
             answers = [self._failed(topic, data.index, error) for data in topic.partition_data]
-            response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
-        return response
+            self.response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
 
 
 def _failed(index: int, error: KafkaError) -> PartitionProduceResponse:
@@ -241,7 +253,7 @@ def _failed(index: int, error: KafkaError) -> PartitionProduceResponse:
     )
 
 
-async def _flush_then_answer(produce: _Produce, response: ProduceResponse | None) -> ProduceResponse | None:
+async def _flush(produce: _Produce) -> None:
     for log, answer in produce.flushes:
         try:
             await trio.to_thread.run_sync(log.flush)
@@ -249,34 +261,44 @@ async def _flush_then_answer(produce: _Produce, response: ProduceResponse | None
             answer.error_code = error.code
             answer.base_offset = answer.log_append_time_ms = answer.log_start_offset = -1
             answer.error_message = error.detail
-    return response
 
 
-async def _open_then_answer(produce: _Produce, response: ProduceResponse) -> ProduceResponse | None:
+async def _go_on(produce: _Produce, steps: Iterator[None]) -> ProduceResponse | None:
+    """Take the steps that are left in turns with other connections, then do what takes long."""
+    turn_ends = 0.0
+    for _ in steps:
+        if perf_counter() > turn_ends:
+            await trio.lowlevel.checkpoint()
+            turn_ends = perf_counter() + TURN_SECONDS
     await produce.run_costly()
-    return await _flush_then_answer(produce, produce.answer_with(response))
+    answer = produce.answer()
+    await _flush(produce)
+    return answer
 
 
-async def _ask_then_answer(produce: _Produce, transaction: TransactionalProduce) -> ProduceResponse | None:
+async def _ask_then_append(produce: _Produce, transaction: TransactionalProduce) -> ProduceResponse | None:
     await transaction.ask()
-    return await _open_then_answer(produce, produce.run())
+    return await _go_on(produce, produce.run())
 
 
 @serves(ProduceRequest)
 def handle_produce(context: RequestContext, request: ProduceRequest):  # type: ignore[no-untyped-def]
-    """Append every partition's batch; wait only for batches that take long to open, and for the flush policy."""
+    """Append every partition's batch; wait only for batches that take long to open, for the flush policy, and where
+    there are so many that others must have their turn."""
     produce = _Produce(context, request)
     if request.transactional_id is not None and not produce.transaction_goes_on():
         try:
             transaction = produce.begin_transaction()
         except KafkaError as error:
-            return produce.answer_with(produce.refuse(error))
+            produce.refuse(error)
+            return produce.answer()
         if transaction.must_ask:
-            return _ask_then_answer(produce, transaction)
-    response = produce.run()
-    if produce.costly:
-        return _open_then_answer(produce, response)
-    answer = produce.answer_with(response)
-    if produce.flushes:
-        return _flush_then_answer(produce, answer)
-    return answer
+            return _ask_then_append(produce, transaction)
+    turn_ends = perf_counter() + TURN_SECONDS
+    steps = produce.run()
+    for _ in steps:
+        if perf_counter() > turn_ends:
+            return _go_on(produce, steps)
+    if produce.costly or produce.flushes:
+        return _go_on(produce, steps)
+    return produce.answer()

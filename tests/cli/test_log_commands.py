@@ -84,7 +84,9 @@ def test_verify_finds_something(data: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_verify_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Exit code 2 for what is not there and for what is no data directory, whatever else is found."""
-    assert run(capsys, "verify", str(tmp_path / "nowhere"))[0] == 2
+    nowhere = f"{tmp_path}/nowhere/"
+    code, _, err = run(capsys, "verify", nowhere)
+    assert (code, err) == (2, f"ottla: cannot verify {nowhere}: No such file or directory\n")
     code, _, err = run(capsys, "verify", str(tmp_path))
     assert code == 2
     assert "it is no partition and no data directory" in err

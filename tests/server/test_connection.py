@@ -277,3 +277,26 @@ async def test_no_answer_for_requests_that_have_none() -> None:
     async with connected(only_second) as (client, _, _):
         await client.send(framed(b"a", b"b"))
         assert await client.receive(5) == framed(b"b")
+
+
+async def test_a_large_answer_counts_until_the_client_has_taken_it() -> None:
+    """Small ones do not; while others wait for memory, a client that takes none of its answer can be told."""
+    large = bytes(900_000)
+
+    async def answer(frame: bytes) -> bytes:
+        return large if frame == b"large" else frame
+
+    async with connected(answer) as (client, connection, budget):
+        await client.send(framed(b"small"))
+        assert await client.receive(9) == framed(b"small")
+        assert not connection.holds_memory_since(trio.current_time() + 1)
+        await client.send(framed(b"large"))
+        await trio.testing.wait_all_tasks_blocked()
+        assert budget.used_bytes == len(large) + 4
+        assert connection.holds_memory_since(trio.current_time() + 1)
+        assert not connection.holds_memory_since(trio.current_time() - 1)
+        assert await client.receive(len(large) + 4) == framed(large)
+        await trio.testing.wait_all_tasks_blocked()
+        assert budget.used_bytes == 0
+        assert not connection.holds_memory_since(trio.current_time() + 1)
+    assert budget.used_bytes == 0

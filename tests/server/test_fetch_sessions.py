@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from ottla.server import fetch_sessions
 from ottla.server.fetch_sessions import FetchedPartition, FetchSessionCache
 from ottla.wire.errors import ErrorCode, KafkaError
 
@@ -131,3 +132,20 @@ def test_a_partition_that_got_data_goes_to_the_end(cache: FetchSessionCache) -> 
     opened.session.move_to_end(("t", 0))
     plan = cache.plan(1, 1, [], [], False, 0)
     assert [partition.partition for partition in plan.partitions] == [1, 2, 0]
+
+
+def test_partitions_of_all_sessions_are_bounded(
+    cache: FetchSessionCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More are served without a session, or close the one that grew; what leaves makes room again."""
+    monkeypatch.setattr(fetch_sessions, "MAX_CACHED_PARTITIONS", 4)
+    three = [wanted(number) for number in range(3)]
+    assert cache.plan(0, 0, three, [], False, 0).session_id == 1
+    assert cache.plan(0, 0, three[:2], [], False, 0).session_id == 0
+    assert cache.plan(0, 0, three[:1], [], False, 0).session_id == 2
+    grown = cache.plan(1, 1, [wanted(7)], [], False, 0)
+    assert (grown.session_id, len(grown.partitions), len(cache)) == (0, 4, 1)
+    assert cache.plan(0, 0, three, [], False, 0).session_id == 3
+    cache.plan(3, 1, [], [("t", 0), ("t", 1)], False, 0)
+    later = 2 * EVICTION_MS
+    assert cache.plan(0, 0, three, [], False, later).session_id == 4, "an old one had to go"

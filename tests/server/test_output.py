@@ -1,11 +1,15 @@
 """Sending chunks: bytes and slices of files, small and large, arrive as one stream."""
 
+import os
 import socket
+import threading
 from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 
+from ottla.server import output, page_cache
 from ottla.server.output import send_chunks
 from ottla.wire.chunks import Chunk, FileSlice
 
@@ -53,3 +57,91 @@ async def test_a_file_that_became_shorter_closes_the_connection(tmp_path: Path, 
     path.write_bytes(CONTENT[: length - 1])
     with path.open("rb") as file, pytest.RaisesGroup(OSError, flatten_subgroups=True):
         await received_from([b"header", FileSlice(file, 0, length)])
+
+
+async def test_what_is_not_in_memory_is_read_by_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small slices and large ones; the loop itself reads nothing that may have to come from the disk."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT * 10)
+    threads: list[threading.Thread] = []
+    pread, sendfile = os.pread, os.sendfile
+
+    def noted_pread(*arguments: int) -> bytes:
+        threads.append(threading.current_thread())
+        return pread(*arguments)
+
+    def noted_sendfile(*arguments: int) -> int:
+        threads.append(threading.current_thread())
+        return sendfile(*arguments)
+
+    monkeypatch.setattr(os, "pread", noted_pread)
+    monkeypatch.setattr(os, "sendfile", noted_sendfile)
+    with path.open("rb") as file:
+        for length in (1000, len(CONTENT) * 9):
+            chunk = FileSlice(file, 5, length)
+            for cold in (True, False):
+                with monkeypatch.context() as patched:
+                    if cold:
+                        patched.setattr(output, "is_cached", lambda *stretch: False)
+                        patched.setattr(output, "read_cached", lambda chunk: None)
+                    threads.clear()
+                    received = await received_from([b"<", chunk, b">"])
+                assert received == b"<" + (CONTENT * 10)[5 : 5 + length] + b">"
+                here = [thread is threading.current_thread() for thread in threads]
+                assert not any(here) if cold else all(here)
+                assert bool(here) or length == 1000
+
+
+def test_what_is_in_memory(tmp_path: Path) -> None:
+    """A file that was just written is, wholly; one that the system was asked to forget is not."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT * 16)
+    size = len(CONTENT) * 16
+    with path.open("rb") as file:
+        assert page_cache.is_cached(file.fileno(), 3, size - 3)
+        assert page_cache.read_cached(FileSlice(file, 3, 5000)) == CONTENT[3:5003]
+        assert page_cache.read_cached(FileSlice(file, size - 10, 11)) is None
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        if page_cache.is_cached(file.fileno(), size // 2, size // 2):
+            pytest.skip("the system keeps it in memory, or does not tell")
+        os.pread(file.fileno(), size, 0)
+        assert page_cache.is_cached(file.fileno(), 0, size)
+
+
+async def test_systems_without_such_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is taken to be in memory, and arrives."""
+    monkeypatch.setattr(page_cache, "_NOWAIT", 0)
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT)
+    with path.open("rb") as file:
+        for length in (1000, 100_000):
+            assert await received_from([FileSlice(file, 0, length)]) == CONTENT[:length]
+
+
+async def test_small_slices_are_read_when_their_turn_has_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client that does not read has only some of its answer in memory, however long it is."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT)
+    read: list[int] = []
+    read_cached = page_cache.read_cached
+
+    def noted(chunk: FileSlice) -> bytearray | None:
+        read.append(len(chunk))
+        return read_cached(chunk)
+
+    monkeypatch.setattr(output, "read_cached", noted)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, path.open("rb") as file:
+        ours.setblocking(False)
+        with trio.move_on_after(60) as scope:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(send_chunks, ours, [FileSlice(file, 0, 30_000) for _ in range(1000)])
+                await trio.testing.wait_all_tasks_blocked()
+                nursery.cancel_scope.cancel()
+        assert not scope.cancelled_caught
+    assert 0 < sum(read) < 5_000_000

@@ -1,0 +1,58 @@
+"""Requests about many things are answered in turns with others, and as in one go."""
+
+from typing import Any
+
+import pytest
+
+from compat_tests.raw_client import RawClient
+from compat_tests.raw_topics import create_topic
+from ottla.server import dispatch, turns
+from ottla.server.handlers import metadata, produce
+from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from ottla.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+)
+from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from ottla.wire.records import Record, build_batch
+
+BATCH = build_batch([Record(0, 1, None, b"value", ())])
+
+
+def test_answers_in_turns_are_the_same(raw: RawClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metadata, OffsetForLeaderEpoch and Produce, in one go and in as many turns as possible."""
+    for name in ("a", "b", "c"):
+        create_topic(raw, name, partitions=2)
+    asked: list[tuple[Any, int]] = [
+        (MetadataRequest(topics=None), 9),
+        (MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in ("b", "none", "a")]), 9),
+        (
+            OffsetForLeaderEpochRequest(
+                topics=[
+                    OffsetForLeaderTopic(
+                        topic=name,
+                        partitions=[OffsetForLeaderPartition(partition=n, leader_epoch=0) for n in range(3)],
+                    )
+                    for name in ("a", "b")
+                ]
+            ),
+            4,
+        ),
+    ]
+    for request, _ in asked[:2]:
+        request.allow_auto_topic_creation = False
+    quick = [raw.send(request, version) for request, version in asked]
+    monkeypatch.setattr(turns, "TURN_SECONDS", -1.0)
+    monkeypatch.setattr(produce, "TURN_SECONDS", -1.0)
+    monkeypatch.setattr(dispatch, "QUICK_ELEMENTS", 0)
+    monkeypatch.setattr(metadata, "_MANY_TOPICS", 0)
+    assert [raw.send(request, version) for request, version in asked] == quick
+
+    data = [PartitionProduceData(index=index, records=BATCH) for index in (1, 0, 7)]
+    topics = [TopicProduceData(name=name, partition_data=data) for name in ("c", "a")]
+    answered = raw.send(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topics), 9)
+    assert [
+        [(each.index, each.error_code, each.base_offset) for each in topic.partition_responses]
+        for topic in answered.responses
+    ] == [[(1, 0, 0), (0, 0, 0), (7, 3, -1)]] * 2
