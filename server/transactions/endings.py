@@ -15,7 +15,7 @@ import trio
 from ottla.server.transactions.loaded import LoadedShard
 from ottla.server.transactions.markers import Marker, write_markers
 from ottla.txn_coordinator.state import ENDING, PREPARE_COMMIT
-from ottla.txn_coordinator.transaction import Transaction
+from ottla.txn_coordinator.transaction import TopicPartition, Transaction
 from ottla.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Endings:
         for partition, error in results.items():
             if error is ErrorCode.NONE:
                 transaction.partitions.discard(partition)
-            elif error in _OVER or partition[0] not in self._broker.image.topics_by_name:
+            elif error in _OVER or not self._exists(partition):
                 log.warning(
                     "marker skipped id=%s partition=%s-%d error=%s",
                     transaction.transactional_id,
@@ -106,3 +106,8 @@ class Endings:
                     *partition,
                     error.name,
                 )
+
+    def _exists(self, partition: TopicPartition) -> bool:
+        """A topic may have been deleted, and even made anew with fewer partitions."""
+        topic = self._broker.image.topics_by_name.get(partition[0])
+        return topic is not None and partition[1] in topic.partitions

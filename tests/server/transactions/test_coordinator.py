@@ -12,7 +12,7 @@ from ottla.metadata.controller.delete_topics import plan_delete_topics
 from ottla.metadata.features import TRANSACTION_VERSION
 from ottla.server.broker import Broker
 from ottla.server.internal_topics import TRANSACTIONS_TOPIC
-from ottla.server.topic_creation import create_missing_topics
+from ottla.server.topic_creation import create_missing_topics, create_topics
 from ottla.server.transactions import coordinator, endings
 from ottla.server.transactions.loaded import LoadedShard
 from ottla.server.transactions.loading import TransactionLoader
@@ -27,6 +27,7 @@ from ottla.txn_coordinator.state import (
     TransactionState,
 )
 from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from ottla.wire.records import Record, build_batch, iter_batches, iter_records
 from tests.server.transactions.conftest import open_broker
@@ -111,10 +112,14 @@ async def test_partitions_where_the_transaction_is_over(
     assert state(broker) is COMPLETE_COMMIT
 
 
-async def test_partitions_that_are_deleted(broker: Broker) -> None:
-    """Their transaction ends without them."""
+@pytest.mark.parametrize("is_made_anew", [False, True])
+async def test_partitions_that_are_deleted(broker: Broker, is_made_anew: bool) -> None:
+    """Their transaction ends without them, also if there is a topic of that name again, with fewer partitions."""
     producer = await begin(broker)
     await delete(broker, "t")
+    if is_made_anew:
+        topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+        await create_topics(broker, CreateTopicsRequest(topics=[topic]))
     await end(broker, producer, committed=False)
     assert state(broker) is COMPLETE_ABORT
 
