@@ -47,7 +47,7 @@ The warm-up is short, a thousand requests of a kind, so a JIT compiler is not ye
 TRANSACTIONS = Section(
     "Transactions",
     """\
-librdkafka sends 1 KB records to one partition as fast as they go through, in stretches of two seconds by turns with and
+librdkafka sends 1 KB records to one partition as fast as they go through, in stretches of one second by turns with and
 without transactions; both are idempotent. When a commit is due it waits for what is under way, ends the transaction and
 begins the next one, so a part of the price is the pause of a client that has nothing under way. Transactions of one
 record are begun, written and committed one after the other by each producer.
