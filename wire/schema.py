@@ -119,6 +119,8 @@ def decode(cls: type[T], version: int, buf: bytes | bytearray | memoryview) -> T
 
 def decode_bounded(cls: type[T], version: int, buf: memoryview, pos: int, max_elements: int) -> T:
     """The message at `pos`, of a stranger: TooManyElements when its arrays have more elements in all."""
+    if len(buf) - pos <= max_elements:  # every element has a byte at least
+        return decoder(cls, version)(buf, pos)[0]
     elements = Elements()
     elements.left = max_elements
     before = budget.set(elements)

@@ -122,12 +122,16 @@ class _Produce:
         return self._transaction
 
     def run(self) -> Iterator[None]:
-        """Append everything that takes no more than a moment, one partition at each step."""
+        """Append everything that takes no more than a moment; pauses before each partition but the first."""
+        is_first = True
         for topic in self._request.topic_data:
             response = TopicProduceResponse(name=topic.name, topic_id=topic.topic_id)
             self.response.responses.append(response)
             answers = response.partition_responses
             for data in topic.partition_data:
+                if not is_first:
+                    yield
+                is_first = False
                 try:
                     answers.append(self._append_partition(topic, data))
                 except CostlyBatch:
@@ -135,7 +139,6 @@ class _Produce:
                     answers.append(_TO_COME)
                 except KafkaError as error:
                     answers.append(self._failed(topic, data.index, error))
-                yield
 
     async def run_costly(self) -> None:
         """Append the rest, each batch after a worker thread has opened and checked it."""

@@ -56,3 +56,16 @@ def test_answers_in_turns_are_the_same(raw: RawClient, monkeypatch: pytest.Monke
         [(each.index, each.error_code, each.base_offset) for each in topic.partition_responses]
         for topic in answered.responses
     ] == [[(1, 0, 0), (0, 0, 0), (7, 3, -1)]] * 2
+
+
+def test_a_request_that_is_done_does_not_wait_for_a_turn(
+    raw: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long its only batch took, the answer is there."""
+    create_topic(raw, "single")
+    monkeypatch.setattr(produce, "TURN_SECONDS", -1.0)
+    monkeypatch.delattr(produce, "_go_on")
+    data = [PartitionProduceData(index=0, records=BATCH)]
+    topics = [TopicProduceData(name="single", partition_data=data)]
+    (topic,) = raw.send(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topics), 9).responses
+    assert [each.error_code for each in topic.partition_responses] == [0]
