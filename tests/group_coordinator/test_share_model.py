@@ -141,6 +141,16 @@ class ShareGroupMachine(RuleBasedStateMachine):
         assert answer.error_code in (ErrorCode.NONE, ErrorCode.UNKNOWN_MEMBER_ID)
         self.clients.pop(client.name, None)
 
+    @precondition(lambda self: self.clients)
+    @rule()
+    def come_to_rest(self) -> None:
+        """Everybody is alive, and the server does its work."""
+        for _ in range(3):
+            for client in list(self.clients.values()):
+                self.ask(client, client.epoch)
+            self.states_are_initialized(False)
+            self.time_passes(1)
+
     # What happens around them ----------------------------------------------------------------------------
 
     @rule(fails=st.booleans())
@@ -261,6 +271,7 @@ class ShareGroupMachine(RuleBasedStateMachine):
         if group is None or not self.clients:
             return
         assert group.members.keys() == self.clients.keys()
+        assert {member.member_epoch for member in group.members.values()} == {group.group_epoch}
         wanted = {
             (topics[name].topic_id, index)
             for client in self.clients.values()

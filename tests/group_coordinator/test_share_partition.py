@@ -191,6 +191,7 @@ def test_random_histories(seed: int, limit: int) -> None:
         end += size
     partition = SharePartition(0)
     kept: list[StateBatch] = []
+    deliveries = dict.fromkeys(range(end), 0)
     start = 0
     rules = LockRules(limit, 10_000, True)
     for step in range(60):
@@ -210,6 +211,9 @@ def test_random_histories(seed: int, limit: int) -> None:
             )
             for run in acquire(partition, ask, readable):
                 assert run.member_id == member
+                for offset in range(run.first, run.last + 1):
+                    deliveries[offset] += 1
+                    assert run.delivery_count == deliveries[offset]
         elif action < 0.8:
             mine = [run for run in partition.runs if run.member_id == member]
             if mine:
