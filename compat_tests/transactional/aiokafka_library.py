@@ -107,6 +107,7 @@ class Client:
             isolation_level=isolation,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            fetch_max_wait_ms=50,
             session_timeout_ms=3000,
             heartbeat_interval_ms=300,
         )

@@ -186,6 +186,7 @@ public class TransactionalClient {
         settings.put("enable.auto.commit", "false");
         settings.put("auto.offset.reset", "earliest");
         settings.put("max.poll.records", String.valueOf(batch));
+        settings.put("fetch.max.wait.ms", "50");
         settings.put("session.timeout.ms", "3000");
         settings.put("heartbeat.interval.ms", "300");
         return new KafkaConsumer<>(settings, new StringDeserializer(), new StringDeserializer());
