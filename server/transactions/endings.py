@@ -36,10 +36,25 @@ class Endings:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._stalled: dict[str, LoadedShard] = {}
+        self._at_work: dict[str, LoadedShard] = {}
         self._news = trio.Event()
 
     async def finish(self, loaded: LoadedShard, transactional_id: str) -> None:
-        """Write the markers of a transaction whose end is in the log, and complete it; what fails is tried again."""
+        """Write the markers of a transaction whose end is in the log, and complete it; what fails is tried again.
+
+        There is one task at a time for an id: a second one could write its markers into the next transaction.
+        """
+        busy = self._at_work.get(transactional_id)
+        if busy is None:
+            self._at_work[transactional_id] = loaded
+            try:
+                await self._finish(loaded, transactional_id)
+            finally:
+                del self._at_work[transactional_id]
+        elif busy is not loaded:  # loaded again meanwhile, with its own idea of what is written
+            self.finish_later(loaded, transactional_id)
+
+    async def _finish(self, loaded: LoadedShard, transactional_id: str) -> None:
         transaction = loaded.shard.transactions.get(transactional_id)
         if transaction is None or transaction.state not in ENDING or loaded.is_dropped:
             return

@@ -261,3 +261,26 @@ async def test_an_id_is_ready_at_once(broker: Broker) -> None:
     """A new topic has nothing to load."""
     assert (await init(broker))[2] == 0
     assert state(broker) is EMPTY
+
+
+async def test_one_task_ends_a_transaction(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A producer that wants the id while its transaction ends is told to come again, and writes no markers."""
+    written = []
+    may_go_on = trio.Event()
+
+    async def write_slowly(
+        _: Broker, marker: Marker, partitions: Iterable[tuple[str, int]]
+    ) -> dict[tuple[str, int], ErrorCode]:
+        written.append(list(partitions))
+        await may_go_on.wait()
+        return dict.fromkeys(written[-1], NONE)
+
+    producer = await begin(broker)
+    monkeypatch.setattr(endings, "write_markers", write_slowly)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(lambda: end(broker, producer))
+        await wait_for(lambda: bool(written))
+        assert (await init(broker)).error is ErrorCode.CONCURRENT_TRANSACTIONS
+        may_go_on.set()
+    assert written == [[P0, P1]]
+    assert state(broker) is COMPLETE_COMMIT
