@@ -24,7 +24,7 @@ from compat_tests.history.operations import Bounds, Commit, Committed, Init, Out
 from compat_tests.history.recorder import Happening, Recorder
 from compat_tests.raw_client import ConnectionClosed, RawClient
 from compat_tests.raw_groups import wait_for_coordinator
-from compat_tests.raw_topics import create_topic
+from compat_tests.raw_topics import create_topic, wait_until_served
 from compat_tests.transactional.confluent import Client as ConfluentClient
 from compat_tests.transactional.process import ClientFailed, ClientProcess
 from ottla.wire.errors import ErrorCode
@@ -322,6 +322,7 @@ class TransactionRun:
         """Until the group has come to the end of the source."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         with RawClient.to(self.bootstrap) as raw:
+            wait_until_served(raw, self.source, PARTITIONS)
             ends = _list_offsets(raw, self.source, -1, 0)
         wanted = [Committed(self.group, f"{self.source}-{at}", end) for at, end in sorted(ends.items())]
         while (committed := self._committed()) != wanted:
@@ -339,6 +340,8 @@ class TransactionRun:
 
     def finish(self, *, is_copied: bool = False) -> dict[int, list[str]]:
         """Read all to the end, judge the history; the values of each partition of the target."""
+        with RawClient.to(self.bootstrap) as raw:
+            wait_until_served(raw, self.target, PARTITIONS)
         self.wait_until_settled()
         reader = ConfluentClient({"bootstrap.servers": self.bootstrap})
         values = {}
