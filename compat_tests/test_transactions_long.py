@@ -1,4 +1,4 @@
-"""Copiers, producers and the broker are killed for minutes, on both brokers: only with OTTLA_SLOW=1."""
+"""Copiers, producers and the broker are killed for minutes: only with OTTLA_SLOW=1."""
 
 import random
 from collections.abc import Iterator
@@ -7,6 +7,8 @@ from contextlib import closing
 import pytest
 
 from compat_tests.broker_process import BrokerProcess
+from compat_tests.group_load import SETTINGS
+from compat_tests.ottla_process import OttlaProcess
 from compat_tests.transactional.process import CLIENTS
 from compat_tests.transactional_load import Writer
 from compat_tests.transactional_run import TransactionRun
@@ -54,18 +56,23 @@ def test_one_copier_after_the_other(run: TransactionRun) -> None:
 
 
 @pytest.mark.parametrize("client", ["kafka_python", "aiokafka_library", "java-3.9", "java-4.3"])
-def test_broker_is_killed(run: TransactionRun, group_broker: BrokerProcess, client: str) -> None:
-    """The broker is stopped or killed eight times under a copier and producers that commit and abort."""
-    run.watch()
-    copier = run.keep_copying(client)
-    writers = [Writer(run, library, seed) for seed, library in enumerate(("confluent", client))]
-    for number in range(8):
-        run.fill(600, first=number * 600)
-        run.wait_for_commits(5)
-        (group_broker.kill if number % 2 else group_broker.stop)()
-        group_broker.start()
-    run.wait_until_copied()
-    copier.stop()
-    for writer in writers:
-        writer.stop()
-    run.finish(is_copied=True)
+def test_broker_is_killed(client: str) -> None:
+    """The broker is stopped or killed eight times under a copier and producers that commit and abort.
+
+    Only Ottla: of Kafka 4.3.0 the checker has seen a record come back that a producer of transactions V1 had aborted,
+    and was told so, a moment before a graceful stop.
+    """
+    with OttlaProcess(properties=SETTINGS) as ottla, closing(TransactionRun(ottla.bootstrap, "t")) as run:
+        run.watch()
+        copier = run.keep_copying(client)
+        writers = [Writer(run, library, seed) for seed, library in enumerate(("confluent", client))]
+        for number in range(8):
+            run.fill(600, first=number * 600)
+            run.wait_for_commits(5)
+            (ottla.kill if number % 2 else ottla.stop)()
+            ottla.start()
+        run.wait_until_copied()
+        copier.stop()
+        for writer in writers:
+            writer.stop()
+        run.finish(is_copied=True)
