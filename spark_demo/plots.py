@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -14,8 +15,8 @@ _COLOURS = ("#2563eb", "#db2777", "#16a34a", "#d97706", "#7c3aed", "#0891b2")
 def lines(series: Mapping[str, Points], unit: str) -> str:
     """A line for each series, over seconds."""
     points = [point for each in series.values() for point in each]
-    last_x = max((x for x, _ in points), default=1) or 1
-    last_y = max((y for _, y in points), default=1) or 1
+    last_x = _round_up(max((x for x, _ in points), default=1))
+    last_y = _round_up(max((y for _, y in points), default=1))
     parts = [_grid(last_x, last_y, unit)]
     for number, (name, each) in enumerate(series.items()):
         colour = _COLOURS[number % len(_COLOURS)]
@@ -54,6 +55,12 @@ def _grid(last_x: float, last_y: float, unit: str) -> str:
         f'<text x="{_WIDTH - 10}" y="{_TOP + 8}" text-anchor="end" fill="#6b7280">{escape(unit)}</text>'
     )
     return "".join(parts)
+
+
+def _round_up(value: float) -> float:
+    """The next figure whose quarters are easy to read."""
+    size = 10.0 ** math.floor(math.log10(max(value, 1)))
+    return next(step * size for step in (1, 2, 4, 6, 8, 10, 20) if step * size >= value)
 
 
 def _x(x: float, last: float) -> float:
