@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 
@@ -18,7 +19,7 @@ run: $(VENV)/.broker ## serve on 127.0.0.1:9092, data in ./data (more: make run 
 .PHONY: test
 test: $(VENV)/.tests ## set up everything and run every test (some: make test ARGS=tests/wire)
 	@$(BIN)/python -m compat_tests.kafka.jars
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
 
 .PHONY: check
 check: $(VENV)/.tests ## style, types, and which room may import which

@@ -133,6 +133,8 @@ class KafkaPythonReader(Reader):
             heartbeat_interval_ms=500,
             partition_assignment_strategy=[KAFKA_PYTHON_ASSIGNORS[self.settings["assignor"]]],
         )
+        # Its sticky assignor leaves out a topic whose metadata has not come, and nobody notices later.
+        consumer.partitions_for_topic(self.topic)
         consumer.subscribe([self.topic], listener=FreshOffsets(consumer))
         try:
             while not self._stopping.is_set():

@@ -7,6 +7,10 @@ from typing import Self
 
 from ottla.config.broker_config import BrokerConfig
 
+LEAST_INITIAL_DELAY_MS = 3
+"""Members that join at once are a few requests apart. Who wants no delay has them in one generation nevertheless, and
+does not notice; without it the first of them alone are one, and the others have to have them join again."""
+
 NEW_MEMBER_JOIN_TIMEOUT_MS = 300_000
 """How long a new member may be parked in its first JoinGroup; nobody would notice if it had gone meanwhile."""
 
@@ -24,7 +28,9 @@ class GroupSettings:
     @classmethod
     def from_config(cls, config: BrokerConfig) -> Self:
         return cls(
-            initial_rebalance_delay_ms=config.get_int("group.initial.rebalance.delay.ms"),
+            initial_rebalance_delay_ms=max(
+                config.get_int("group.initial.rebalance.delay.ms"), LEAST_INITIAL_DELAY_MS
+            ),
             min_session_timeout_ms=config.get_int("group.min.session.timeout.ms"),
             max_session_timeout_ms=config.get_int("group.max.session.timeout.ms"),
             max_size=config.get_int("group.max.size"),
