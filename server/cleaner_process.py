@@ -20,8 +20,9 @@ class CleanerDied(Exception):
 
 
 class CleanerProcess:
-    """Started when there is something to clean, ended when there is nothing more. It is killed rather than asked to
-    stop: all it writes are files that are thrown away unless it says they are ready."""
+    """Started when there is something to clean, and ended when there has been nothing for a while, or with a job that
+    did not come to its end. It is killed rather than asked to stop: all it writes are files that are thrown away unless
+    it says they are ready."""
 
     def __init__(self) -> None:
         self._process: trio.Process | None = None
@@ -53,16 +54,23 @@ class CleanerProcess:
     async def answers(self, job: CleaningJob) -> AsyncGenerator[Answer, None]:
         """Give it a job; yields what it says until the job is done."""
         process = self._process or await self._start()
+        is_done = False
+        try:
+            await self._send(process, encode_job(job))
+            while not is_done:
+                answer = decode_answer(await self._line(process))
+                is_done = not isinstance(answer, CleanedGroup)
+                yield answer
+        finally:
+            if not is_done:  # whatever it still says belongs to this job
+                await self.end()
+
+    async def _send(self, process: trio.Process, job: bytes) -> None:
         assert process.stdin is not None
         try:
-            await process.stdin.send_all(encode_job(job))
+            await process.stdin.send_all(job)
         except trio.BrokenResourceError:
             raise CleanerDied("it takes no job") from None
-        while True:
-            answer = decode_answer(await self._line(process))
-            yield answer
-            if not isinstance(answer, CleanedGroup):
-                return
 
     async def _start(self) -> trio.Process:
         self._unread = b""

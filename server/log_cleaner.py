@@ -1,9 +1,9 @@
 """Compaction in the background: choose the dirtiest log, have it cleaned by another process, swap in what it made.
 
-There are log.cleaner.threads workers, each with a process of its own while it has something to do. A worker that finds
-nothing dirty enough looks again after log.cleaner.backoff.ms. A log whose records turn out to be damaged is marked as
-uncleanable, told once, and left alone until the broker is started again; it still serves. A disk that refuses takes its
-log directory offline, as it does when it refuses anybody else.
+There are log.cleaner.threads workers, each with a process of its own while it has something to do and for a minute
+after. A worker that finds nothing dirty enough looks again after log.cleaner.backoff.ms. A log whose records turn out to
+be damaged is marked as uncleanable, told once, and left alone until the broker is started again; it still serves. A disk
+that refuses takes its log directory offline, as it does when it refuses anybody else.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("ottla.server")
 
+_KEEP_PROCESS_SECONDS = 60  # a start takes longer than cleaning what a busy topic has gathered in a minute
 _LOGS_BETWEEN_YIELDS = 200
 _MB = 1_000_000
 
@@ -68,10 +69,14 @@ class LogCleaner:
 
     async def _work(self, number: int) -> None:
         async with CleanerProcess() as process:
+            idle_since = trio.current_time()
             while number < self._wanted_workers:
-                if not await self._clean_dirtiest(process):
+                if await self._clean_dirtiest(process):
+                    idle_since = trio.current_time()
+                    continue
+                if trio.current_time() >= idle_since + _KEEP_PROCESS_SECONDS:
                     await process.end()
-                    await trio.sleep(self._backoff_seconds)
+                await trio.sleep(self._backoff_seconds)
         self._workers -= 1
 
     async def _clean_dirtiest(self, process: CleanerProcess) -> bool:

@@ -253,6 +253,30 @@ async def test_process_that_dies(broker: Broker, caplog: pytest.LogCaptureFixtur
     assert await broker.cleaner.choose() is None
 
 
+async def test_the_process_is_kept_for_the_next_job(broker: Broker) -> None:
+    """It serves job after job; one that is broken off takes the process with it, and the next gets another."""
+
+    async def clean(process: CleanerProcess) -> trio.Process | None:
+        fill(broker)
+        dirty = await broker.cleaner.choose()
+        assert dirty is not None
+        assert await broker.cleaner.clean(dirty, process)
+        return process._process
+
+    async with CleanerProcess() as process:
+        first = await clean(process)
+        assert first is not None
+        assert await clean(process) is first
+        fill(broker)
+        dirty = await broker.cleaner.choose()
+        assert dirty is not None
+        with trio.move_on_after(0):
+            await broker.cleaner.clean(dirty, process)
+        assert process._process is None
+        assert first.returncode is not None
+        assert await clean(process) not in (None, first)
+
+
 async def test_bug_in_the_cleaner(
     broker: Broker, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
