@@ -1,9 +1,9 @@
 """Compaction in the background: choose the dirtiest log, have it cleaned by another process, swap in what it made.
 
 There are log.cleaner.threads workers, each with a process of its own while it has something to do and for a minute
-after. A worker that finds nothing dirty enough looks again after log.cleaner.backoff.ms. A log whose records turn out to
-be damaged is marked as uncleanable, told once, and left alone until the broker is started again; it still serves. A disk
-that refuses takes its log directory offline, as it does when it refuses anybody else.
+after. A worker that finds nothing dirty enough looks again after log.cleaner.backoff.ms. A log whose records turn out
+to be damaged is marked as uncleanable, told once, and left alone until the broker is started again; it still serves. A
+disk that refuses takes its log directory offline, as it does when it refuses anybody else.
 """
 
 from __future__ import annotations
