@@ -5,11 +5,19 @@ from pathlib import Path
 
 
 def cpu_seconds(pid: int, *, with_children: bool = False) -> float:
-    """User and system time of the process with all its threads, and with the processes it has seen end."""
+    """User and system time of the process with all its threads, and with the processes it has started."""
     # The second field is the command in parentheses and may hold spaces: count from behind it.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    counted = fields[11:15] if with_children else fields[11:13]
-    return sum(map(int, counted)) / os.sysconf("SC_CLK_TCK")
+    if not with_children:
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    ended = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return ended + sum(cpu_seconds(child, with_children=True) for child in _children(pid))
+
+
+def _children(pid: int) -> set[int]:
+    """The processes that it has started and that still run."""
+    lists = Path(f"/proc/{pid}/task").glob("*/children")
+    return {int(child) for each in lists for child in each.read_text().split()}
 
 
 def resident_mb(pid: int) -> float:
