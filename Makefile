@@ -49,6 +49,11 @@ bench-log: $(VENV)/.tests ## the same for compaction, recovery and start (short:
 demo: $(VENV)/.spark ## the data pipeline on Spark: a minute of website activity, checked, with a report
 	$(BIN)/python -m spark_demo $(ARGS)
 
+.PHONY: test-spark
+test-spark: $(VENV)/.tests $(VENV)/.spark ## Spark's Kafka source and sink on both brokers
+	@$(BIN)/python -m compat_tests.kafka.jars
+	$(BIN)/python -m pytest compat_tests/spark $(ARGS)
+
 .PHONY: clean
 clean: ## remove the environment, caches and ./data
 	rm -rf $(VENV) .cache build dist data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,5 +1,6 @@
 """The brokers under test: one process of each for the whole run, and a topic of its own for every test."""
 
+import importlib.util
 import os
 import re
 import uuid
@@ -28,7 +29,9 @@ SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"
 
 # Rounds that take many minutes are for whoever changes what they test.
 LONG = ["test_group_clients_long.py", "test_share_kill.py", "test_transactions_long.py"]
-collect_ignore = [] if os.environ.get("OTTLA_SLOW", "0") not in ("", "0") else LONG
+collect_ignore = [] if os.environ.get("OTTLA_SLOW", "0") not in ("", "0") else [*LONG]
+if importlib.util.find_spec("pyspark") is None:  # `make test-spark` brings it
+    collect_ignore.append("spark")
 
 NewTopic = Callable[..., str]
 StartGroup = Callable[[str], tuple[GroupRun, Load]]
