@@ -1,1 +1,4 @@
-"""One driver for each client library; the README of the matrix says what it is told and what it answers."""
+"""One driver for each client library, and `<family>_clients.py` files that say how each is made ready.
+
+Such a file has a list `CLIENTS`; it is found by its name. It must not import the libraries themselves.
+"""

@@ -1,0 +1,1 @@
+"""What is more than a client: Kafka's tools, Streams, Connect, MirrorMaker; cases and `*_clients.py` alike."""
