@@ -1,0 +1,1 @@
+"""The driver of confluent-kafka, that is of librdkafka in Python."""
