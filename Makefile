@@ -21,6 +21,11 @@ test: $(VENV)/.tests ## set up everything and run every test (some: make test AR
 	@$(BIN)/python -m compat_tests.kafka.jars
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
 
+.PHONY: compat
+compat: $(VENV)/.tests ## every client on Ottla and on Apache Kafka (one: make compat CLIENT=aiokafka)
+	@$(BIN)/python -m compat_tests.kafka.jars
+	@$(BIN)/python -m compat_tests.matrix $(addprefix --client ,$(CLIENT)) $(ARGS)
+
 .PHONY: check
 check: $(VENV)/.tests ## style, types, and which room may import which
 	$(BIN)/ruff check

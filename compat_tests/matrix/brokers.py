@@ -1,0 +1,25 @@
+"""The two brokers of a run, with the same settings."""
+
+from contextlib import ExitStack
+
+from compat_tests.broker_process import BrokerProcess
+from compat_tests.kafka.jars import KAFKA_VERSION, OLDER_VERSION
+from compat_tests.kafka.real import RealKafka
+from compat_tests.matrix.judge import KAFKA, OTTLA
+from compat_tests.ottla_process import OttlaProcess
+
+# Kafka looks for transactions that have timed out every ten seconds.
+SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
+
+# The first is the one that Ottla must be like.
+REFERENCES = {".".join(version.split(".")[:2]): version for version in (KAFKA_VERSION, OLDER_VERSION)}
+NEWEST = next(iter(REFERENCES))
+
+
+def start_brokers(stack: ExitStack, reference: str = NEWEST) -> dict[str, str]:
+    """Start Ottla and that Apache Kafka, to be ended by the stack; their addresses."""
+    brokers: dict[str, BrokerProcess] = {
+        KAFKA: stack.enter_context(RealKafka(properties=SETTINGS, version=REFERENCES[reference])),
+        OTTLA: stack.enter_context(OttlaProcess(properties=SETTINGS)),
+    }
+    return {name: broker.bootstrap for name, broker in brokers.items()}
