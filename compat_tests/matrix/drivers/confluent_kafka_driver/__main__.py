@@ -5,13 +5,11 @@ import sys
 import confluent_kafka
 
 from compat_tests.matrix.drivers.confluent_kafka_driver.admin import Admin
-from compat_tests.matrix.drivers.confluent_kafka_driver.groups import Groups
-from compat_tests.matrix.drivers.confluent_kafka_driver.records import Records
 from compat_tests.matrix.drivers.confluent_kafka_driver.transactions import Transactions
 from compat_tests.matrix.drivers.serving import serve
 
 
-class Driver(Admin, Records, Groups, Transactions):
+class Driver(Admin, Transactions):
     """All calls."""
 
     def version(self) -> dict[str, str]:
