@@ -1,4 +1,5 @@
-"""`ottla serve`: settings from file and command line, one line when ready, a graceful stop on Ctrl-C or SIGTERM."""
+"""`ottla serve`: settings from file and command line, one line when ready, a graceful stop on Ctrl-C or SIGTERM,
+a line on how late the event loop is on SIGUSR1."""
 
 import argparse
 import gc
@@ -21,6 +22,7 @@ from ottla.log_store.directory import DirectoryInUse
 from ottla.metadata.errors import MetadataError
 from ottla.server.listener import BindError
 from ottla.server.log_catalog import StorageFailed
+from ottla.server.loop_lag import LoopLag
 from ottla.server.server import DataError, Server
 
 log = logging.getLogger("ottla.cli")
@@ -93,18 +95,24 @@ def _leaves(group: BaseExceptionGroup) -> list[BaseException]:
 
 
 async def _run(server: Server, started: float) -> int:
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    lag = LoopLag()
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGUSR1) as signals:
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(_stop_on_signal, server, signals)
+            nursery.start_soon(_heed_signals, server, lag, signals)
             await server.run(on_ready=lambda: _announce(server, started))
             nursery.cancel_scope.cancel()
+    lag.tell_at_stop()
     return 0
 
 
-async def _stop_on_signal(server: Server, signals: AsyncIterator[int]) -> None:
-    """The first signal stops gracefully; a second one at once, and recovery sees to the rest."""
+async def _heed_signals(server: Server, lag: LoopLag, signals: AsyncIterator[int]) -> None:
+    """The first signal to stop stops gracefully; a second one at once, and recovery sees to the rest. SIGUSR1 is
+    answered with a line on how late the loop is."""
     received = 0
     async for number in signals:
+        if number == signal.SIGUSR1:
+            lag.tell()
+            continue
         received += 1
         if received > 1:
             os._exit(128 + number)

@@ -8,9 +8,9 @@ from html import escape
 
 from pyspark.sql import functions as f
 
+from docs.plots import bars, lines
 from spark_demo import names
 from spark_demo.checking import Check
-from spark_demo.plots import bars, lines
 from spark_demo.tables import Kafka
 from spark_demo.watching import Watch
 

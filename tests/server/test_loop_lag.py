@@ -1,0 +1,77 @@
+"""How late the loop is, from the lengths of its passes."""
+
+import logging
+import re
+import signal
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from compat_tests.eventually import eventually
+from compat_tests.ottla_process import OttlaProcess
+from ottla.server.loop_lag import LoopLag, lateness
+
+
+def test_a_single_long_pass_makes_few_moments_late() -> None:
+    """One second of work in a hundred: half of the worst hundredth waits for more than half a second."""
+    passes = [(1.0, 1)]
+    assert lateness(passes, 100, 0.5) == pytest.approx(0, abs=1e-9)
+    assert lateness(passes, 100, 0.995) == pytest.approx(0.5)
+    assert lateness(passes, 100, 0.999) == pytest.approx(0.9)
+
+
+def test_passes_that_fill_all_the_time() -> None:
+    """Whoever comes waits for the rest of a pass, on average for half of it."""
+    assert lateness([(0.01, 100)], 1, 0.5) == pytest.approx(0.005)
+    assert lateness([(0.01, 100)], 1, 0.99) == pytest.approx(0.0099)
+
+
+def test_nothing_measured_is_not_late() -> None:
+    """No long pass, no lag."""
+    assert lateness([], 10, 0.999) == 0
+
+
+@pytest.mark.parametrize("seconds", [0.0003, 0.0021, 0.05, 1.7, 4000.0])
+def test_any_length_is_counted(seconds: float) -> None:
+    """Buckets reach from the shortest pass to any length; the longest is exact."""
+    lag = LoopLag()
+    lag.note(seconds)
+    report = lag.report()
+    assert report.max_ms == seconds * 1000
+    # The moments of this pass, which are all there were: nobody waited longer than it took.
+    assert report.p999_ms == pytest.approx(seconds * 1000, rel=0.01)
+
+
+async def test_a_line_for_each_time_it_is_asked(caplog: pytest.LogCaptureFixture) -> None:
+    """The first call begins to measure, the next one tells and begins anew."""
+    caplog.set_level(logging.INFO, "ottla.server")
+    lag = LoopLag()
+    lag.tell_at_stop()
+    assert caplog.messages == []
+    lag.tell()
+    lag.note(0.25)
+    await wait_all_tasks_blocked()
+    lag.tell()
+    await trio.lowlevel.checkpoint()
+    lag.tell_at_stop()
+    started, told, at_stop = caplog.messages
+    assert started == "loop lag is measured from now on"
+    assert "max_ms=250.000" in told
+    assert "max_ms=250.000" not in at_stop
+    trio.lowlevel.remove_instrument(lag)
+
+
+def test_a_broker_tells_on_sigusr1() -> None:
+    """The command answers the signal with a line in its log, and serves on."""
+
+    def lines() -> list[str]:
+        return re.findall("loop lag (?:seconds|is measured)", broker.log_tail())
+
+    with OttlaProcess() as broker:
+        broker.send_signal(signal.SIGUSR1)
+        eventually(lines, ["loop lag is measured"])
+        broker.send_signal(signal.SIGUSR1)
+        eventually(lines, ["loop lag is measured", "loop lag seconds"])
+        assert broker.stop() == 0
+        assert len(lines()) == 3
