@@ -64,8 +64,6 @@ class Records(Library):
                 **self.settings,
                 "linger.ms": 2,
                 "message.timeout.ms": patience_ms,
-                # For how long it hopes for a topic that is not there.
-                "topic.metadata.propagation.max.ms": 3_000,
                 **settings,
             }
         )
