@@ -36,31 +36,37 @@ _int32 = struct.Struct(">i").pack
 def compile_encoder(cls: type, version: int, flexible: bool) -> Callable[[Any, list[Chunk]], None]:
     """The encoder of a message."""
     encode_parts = _compile_structure(cls, version, flexible)
-    if not _has_records(cls, version):
+    add_parts = parts_adder(cls, version)
 
-        def encode(obj: Any, chunks: list[Chunk]) -> None:
-            parts: list[bytes] = []
-            encode_parts(obj, parts)
-            chunks.append(b"".join(parts))
-
-        return encode
-
-    def encode_with_records(obj: Any, chunks: list[Chunk]) -> None:
-        parts: list[Chunk] = []
+    def encode(obj: Any, chunks: list[Chunk]) -> None:
+        parts: list[Any] = []
         encode_parts(obj, parts)
-        small: list[Any] = []
-        for part in parts:
-            if len(part) < JOIN_BELOW_BYTES and type(part) is not FileSlice:
-                small.append(part)
-                continue
-            if small:
-                chunks.append(b"".join(small))
-                small = []
-            chunks.append(part)
+        add_parts(parts, chunks)
+
+    return encode
+
+
+def parts_adder(cls: type, version: int) -> Callable[[list[Any], list[Chunk]], None]:
+    """How the parts of such a message become chunks."""
+    return _add_with_records if _has_records(cls, version) else _add_joined
+
+
+def _add_joined(parts: list[Any], chunks: list[Chunk]) -> None:
+    chunks.append(b"".join(parts))
+
+
+def _add_with_records(parts: list[Any], chunks: list[Chunk]) -> None:
+    small: list[Any] = []
+    for part in parts:
+        if len(part) < JOIN_BELOW_BYTES and type(part) is not FileSlice:
+            small.append(part)
+            continue
         if small:
             chunks.append(b"".join(small))
-
-    return encode_with_records
+            small = []
+        chunks.append(part)
+    if small:
+        chunks.append(b"".join(small))
 
 
 def _has_records(cls: type, version: int) -> bool:

@@ -184,6 +184,10 @@ class KafkaError(Exception):
         return f"{self.code.name}: {self.message}"
 
 
+class NotOrdinary(Exception):
+    """A message for the codecs that can read and write every one, not for the quick ones of the common case."""
+
+
 class MalformedMessage(ValueError):
     """Bytes that are not the message they should be; `path` names the field, such as
     `topics[3].partitions`."""

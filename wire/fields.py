@@ -220,6 +220,8 @@ class Message:
     MAX_VERSION: ClassVar[int]
     FLEXIBLE: ClassVar[int]
     """The first flexible version; MAX_VERSION of Kafka's version numbers, 32767, when there is none."""
+    FREQUENT: ClassVar[bool]
+    """Whether it comes so often that straight-line codecs are worth making."""
 
 
 def specs_of(cls: type) -> list[FieldSpec]:
@@ -255,7 +257,12 @@ def structure(cls: type[T]) -> type[T]:
 
 @dataclass_transform()
 def message(
-    *, api_key: int = -1, kind: str, versions: tuple[int, int], flexible: int | None = None
+    *,
+    api_key: int = -1,
+    kind: str,
+    versions: tuple[int, int],
+    flexible: int | None = None,
+    frequent: bool = False,
 ) -> Callable[[type[T]], type[T]]:
     """Make a class a message. `kind` is request, response, header or data; `flexible` the first flexible
     version."""
@@ -267,6 +274,7 @@ def message(
         attributes.KIND = kind
         attributes.MIN_VERSION, attributes.MAX_VERSION = versions
         attributes.FLEXIBLE = MAX_VERSION if flexible is None else flexible
+        attributes.FREQUENT = frequent
         return made
 
     return decorate

@@ -2,20 +2,22 @@
 
 `decoder` and `encoder` compile a message for one version at the first call and keep the result. What they
 return are closures in which each run of fixed-width fields is one precompiled `struct.Struct`; there is one
-decode and one encode closure per structure and version, none per field of a run. The connection loop keeps
-the closures; everything else may use `decode` and `encode`.
+decode and one encode closure per structure and version, none per field of a run. Messages that are `frequent` have
+straight-line codecs in front of these, for what is ordinary. The connection loop keeps the closures; everything else
+may use `decode` and `encode`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from struct import error as StructError
 from typing import Any, TypeVar
 
 from ottla.wire.chunks import Chunk, FileSlice, join_chunks
 from ottla.wire.compile_decode import Elements, budget, compile_decoder
-from ottla.wire.compile_encode import compile_encoder
-from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage, TooManyElements
+from ottla.wire.compile_encode import compile_encoder, parts_adder
+from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage, NotOrdinary, TooManyElements
 from ottla.wire.fields import (
     BOOL,
     BYTES,
@@ -78,6 +80,9 @@ __all__ = [
 
 T = TypeVar("T")
 
+# What the quick codecs give up with: the thorough ones say what is wrong, if anything is.
+_NOT_ORDINARY = (NotOrdinary, MalformedMessage, IndexError, StructError, TypeError, AttributeError)
+
 
 @cache
 def _decoder(cls: Any, version: int) -> Callable[[memoryview, int], tuple[Any, int]]:
@@ -86,9 +91,35 @@ def _decoder(cls: Any, version: int) -> Callable[[memoryview, int], tuple[Any, i
 
 
 @cache
+def _quick_decoder(cls: Any, version: int) -> Callable[[memoryview, int], Any] | None:
+    if not cls.FREQUENT:
+        return None
+    from ottla.wire.straight_line import straight_decoder
+
+    _check_version(cls, version)
+    return straight_decoder(cls, version)
+
+
+@cache
 def _encoder(cls: Any, version: int) -> Callable[[Any, list[Chunk]], None]:
     _check_version(cls, version)
-    return compile_encoder(cls, version, version >= cls.FLEXIBLE)
+    thorough = compile_encoder(cls, version, version >= cls.FLEXIBLE)
+    if not cls.FREQUENT:
+        return thorough
+    from ottla.wire.straight_line import straight_encoder
+
+    quick = straight_encoder(cls, version)
+    add_parts = parts_adder(cls, version)
+
+    def encode(obj: Any, chunks: list[Chunk]) -> None:
+        try:
+            parts = quick(obj)
+        except _NOT_ORDINARY:
+            thorough(obj, chunks)
+        else:
+            add_parts(parts, chunks)
+
+    return encode
 
 
 def _check_version(cls: Any, version: int) -> None:
@@ -119,6 +150,14 @@ def decode(cls: type[T], version: int, buf: bytes | bytearray | memoryview) -> T
 
 def decode_bounded(cls: type[T], version: int, buf: memoryview, pos: int, max_elements: int) -> T:
     """The message at `pos`, of a stranger: TooManyElements when its arrays have more elements in all."""
+    key: Any = cls
+    quick = _quick_decoder(key, version)
+    if quick is not None:
+        try:
+            ordinary: T = quick(buf, pos)
+            return ordinary
+        except _NOT_ORDINARY:
+            pass  # the thorough way knows what it is
     if len(buf) - pos <= max_elements:  # every element has a byte at least
         return decoder(cls, version)(buf, pos)[0]
     elements = Elements()

@@ -60,7 +60,7 @@ class ForgottenTopic:
     partitions: list[int] = array(INT32, "7+")
 
 
-@message(api_key=ApiKey.FETCH, kind="request", versions=(4, 18), flexible=12)
+@message(api_key=ApiKey.FETCH, kind="request", versions=(4, 18), flexible=12, frequent=True)
 class FetchRequest(Message):
     cluster_id: str | None = field(STRING, "12+", nullable="12+", default=None, tag=0, ignorable=True)
     replica_id: int = field(INT32, "0-14", default=-1)
@@ -132,7 +132,7 @@ class NodeEndpoint:
     rack: str | None = field(STRING, "16+", nullable="16+", default=None)
 
 
-@message(api_key=ApiKey.FETCH, kind="response", versions=(4, 18), flexible=12)
+@message(api_key=ApiKey.FETCH, kind="response", versions=(4, 18), flexible=12, frequent=True)
 class FetchResponse(Message):
     throttle_time_ms: int = field(INT32, "1+", ignorable=True)
     error_code: int = field(INT16, "7+", ignorable=True)

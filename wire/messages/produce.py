@@ -39,7 +39,7 @@ class TopicProduceData:
     partition_data: list[PartitionProduceData] = array(PartitionProduceData)
 
 
-@message(api_key=ApiKey.PRODUCE, kind="request", versions=(3, 13), flexible=9)
+@message(api_key=ApiKey.PRODUCE, kind="request", versions=(3, 13), flexible=9, frequent=True)
 class ProduceRequest(Message):
     transactional_id: str | None = field(STRING, "3+", nullable="3+", default=None)
     acks: int = field(INT16)
@@ -86,7 +86,7 @@ class NodeEndpoint:
     rack: str | None = field(STRING, "10+", nullable="10+", default=None)
 
 
-@message(api_key=ApiKey.PRODUCE, kind="response", versions=(3, 13), flexible=9)
+@message(api_key=ApiKey.PRODUCE, kind="response", versions=(3, 13), flexible=9, frequent=True)
 class ProduceResponse(Message):
     responses: list[TopicProduceResponse] = array(TopicProduceResponse)
     throttle_time_ms: int = field(INT32, "1+", ignorable=True)
