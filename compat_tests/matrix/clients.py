@@ -10,6 +10,8 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from compat_tests.matrix.driver import CALL_SECONDS, Driver
+
 
 class NotHere(Exception):
     """This machine cannot run the client; says in a few words what it lacks and how to get it."""
@@ -31,7 +33,12 @@ class Client:
     ready: Callable[[], list[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
     shared: bool = True
+    call_seconds: float = CALL_SECONDS
     version: str | None = None
+
+    def start(self, bootstrap: str) -> Driver:
+        """Start its driver on a broker."""
+        return Driver(self.ready(), bootstrap, self.environment, self.call_seconds)
 
 
 @functools.cache

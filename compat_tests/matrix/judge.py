@@ -87,7 +87,7 @@ class OneBroker:
             driver.close()
             driver = None
         if driver is None:
-            driver = Driver(self._client.ready(), self.bootstrap, self._client.environment)
+            driver = self._client.start(self.bootstrap)
             self._drivers[number] = driver
         return driver
 

@@ -9,7 +9,7 @@ from typing import Self
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import OffsetSpec
 
-from compat_tests.matrix.clients import Client, client_named
+from compat_tests.matrix.clients import client_named
 from compat_tests.matrix.driver import Driver
 
 STAGE_CLIENT = "confluent-kafka"
@@ -27,8 +27,7 @@ class Stage:
     def driver(self) -> Driver:
         """The other client."""
         if self._driver is None or self._driver.lost:
-            client: Client = client_named(STAGE_CLIENT)
-            self._driver = Driver(client.ready(), self.bootstrap, client.environment)
+            self._driver = client_named(STAGE_CLIENT).start(self.bootstrap)
         return self._driver
 
     def create_topic(self, topic: str, partitions: int, configs: Mapping[str, str]) -> None:
