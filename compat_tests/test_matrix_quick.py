@@ -1,4 +1,7 @@
-"""The quick cases of the matrix for the Python clients, which every environment of the tests has; `make compat` runs all."""
+"""The quick cases of the matrix for the Python clients, which every environment of the tests has.
+
+`make compat` runs all cases of all clients.
+"""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,7 +14,7 @@ from compat_tests.matrix.clients import client_named
 from compat_tests.matrix.display import side_by_side
 from compat_tests.matrix.judge import FAILED, BothBrokers
 
-CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka")
+CLIENTS = ("confluent-kafka", "aiokafka")
 QUICK = [case for case in all_cases() if case.quick and not case.clients]
 
 
@@ -22,7 +25,7 @@ def bootstraps() -> Iterator[dict[str, str]]:
         yield start_brokers(stack)
 
 
-@pytest.fixture(scope="module", params=CLIENTS)
+@pytest.fixture(scope="module", params=CLIENTS, ids=lambda name: f"by {name}")
 def client(request: pytest.FixtureRequest, bootstraps: dict[str, str]) -> Iterator[BothBrokers]:
     """A client with a driver on each broker."""
     with BothBrokers(client_named(request.param), bootstraps) as both:

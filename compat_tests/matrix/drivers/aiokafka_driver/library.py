@@ -5,9 +5,9 @@ from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import BrokerResponseError, ProducerFenced
+from aiokafka.errors import BrokerResponseError, ProducerFenced, UnknownError
 
-from compat_tests.matrix.drivers.serving import PATIENCE_MS, Refused, error_name
+from compat_tests.matrix.drivers.serving import PATIENCE_MS, Refused, Unsupported, error_name
 
 Offsets = dict[str, dict[str, int]]
 
@@ -46,6 +46,8 @@ class Library:
 
     def name_of(self, error: Exception) -> str:
         """What Kafka calls it; LOCAL for what only the library knows."""
+        if isinstance(error, UnknownError):
+            raise Unsupported("aiokafka does not know the broker's error code")
         refused = self.refusal(error)
         return "LOCAL" if refused is None else refused.name
 

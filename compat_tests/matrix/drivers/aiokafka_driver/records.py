@@ -35,7 +35,9 @@ class Records(Library):
         await producer.start()
         try:
             sent = [await self._send(producer, topic, record) for record in records]
-            return [await self._acknowledged(each) for each in sent]
+            return [
+                await self._acknowledged(each, record) for each, record in zip(sent, records, strict=True)
+            ]
         finally:
             await producer.stop()
 
@@ -51,17 +53,23 @@ class Records(Library):
                 timestamp_ms=record.get("timestamp"),
                 headers=[(name, decoded(value)) for name, value in record.get("headers") or []],
             )
-        except (KafkaError, AssertionError, ValueError):  # refused before anything was sent
+        except AssertionError as error:  # what it does not take at all, such as null for both key and value
+            raise Unsupported(f"aiokafka: {error}") from None
+        except KafkaError:  # refused before anything was sent
             return None
         return future
 
-    async def _acknowledged(self, future: "asyncio.Future[Any] | None") -> dict[str, Any]:
+    async def _acknowledged(
+        self, future: "asyncio.Future[Any] | None", record: dict[str, Any]
+    ) -> dict[str, Any]:
         if future is None:
             return {"error": "LOCAL"}
         try:
             answer = await asyncio.wait_for(future, PATIENCE_SECONDS)
         except KafkaError as error:
             return {"error": self.name_of(error)}
+        if answer is None:  # acks 0
+            return {"partition": record.get("partition"), "offset": -1}
         return {"partition": answer.partition, "offset": answer.offset}
 
     @asynccontextmanager
@@ -79,9 +87,15 @@ class Records(Library):
         finally:
             await consumer.stop()
 
+    async def _must_exist(self, topic: str) -> None:
+        """It asks for topics so that the broker may create them, which nobody expects of a reader."""
+        if topic not in await (await self.admin()).list_topics():
+            raise Unsupported("aiokafka lets the broker create a topic that it reads")
+
     async def fetch(
         self, topic: str, partition: int, offset: int, count: int | None, isolation: str | None = None
     ) -> list[dict[str, Any]]:
+        await self._must_exist(topic)
         place = TopicPartition(topic, partition)
         found: list[Any] = []
         async with asyncio.timeout(PATIENCE_SECONDS), self._reader(isolation) as consumer:
@@ -109,14 +123,15 @@ class Records(Library):
         ]
 
     async def list_offsets(self, topic: str, partition: int, at: str | int) -> dict[str, int]:
+        if isinstance(at, str) and at not in ("earliest", "latest"):
+            raise Unsupported(f"aiokafka does not look for the offset of {at}")
+        await self._must_exist(topic)
         place = TopicPartition(topic, partition)
         async with asyncio.timeout(PATIENCE_SECONDS), self._reader() as consumer:
             if at == "earliest":
                 return {"offset": (await consumer.beginning_offsets([place]))[place], "timestamp": -1}
             if at == "latest":
                 return {"offset": (await consumer.end_offsets([place]))[place], "timestamp": -1}
-            if isinstance(at, str):
-                raise Unsupported(f"aiokafka does not look for the offset of {at}")
             found = (await consumer.offsets_for_times({place: at}))[place]
         if found is None:
             return {"offset": -1, "timestamp": -1}
