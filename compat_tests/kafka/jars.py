@@ -108,10 +108,11 @@ def java_executable() -> str:
     return _packaged_java()
 
 
-def compile_java(source: Path, classes: Path, classpath: str) -> None:
-    """Compile one source file into the directory `classes`, whether or not this Java has a compiler."""
+def compile_java(sources: Path | Sequence[Path], classes: Path, classpath: str) -> None:
+    """Compile source files into the directory `classes`, whether or not this Java has a compiler."""
     classes.mkdir(parents=True, exist_ok=True)
-    options = ["-cp", _without_wildcards(classpath), "-d", str(classes), str(source)]
+    files = [sources] if isinstance(sources, Path) else sources
+    options = ["-cp", _without_wildcards(classpath), "-d", str(classes), *map(str, files)]
     if _has_compiler(java_executable()):
         _run([java_executable(), "-m", "jdk.compiler/com.sun.tools.javac.Main", "-nowarn", *options])
         return
@@ -150,10 +151,10 @@ def _jar_set(target: Path, coordinates: Sequence[Coordinate], title: str) -> Pat
             shutil.rmtree(jars, ignore_errors=True)
         raise JarsUnavailable(f"could not fetch {title}. " + " | ".join(failures))
 
-    return _fetch_once(target, f"fetching the jars of {title}", fetch)
+    return made_once(target, f"fetching the jars of {title}", fetch)
 
 
-def _fetch_once(target: Path, progress: str, fetch: Callable[[Path], None]) -> Path:
+def made_once(target: Path, progress: str, fetch: Callable[[Path], None]) -> Path:
     """Make `target` from what `fetch` leaves in `result` of its scratch directory, unless it is there."""
     if target.is_dir():
         return target
@@ -244,7 +245,7 @@ def _pip_install(target: Path, requirement: str, title: str) -> Path:
         except subprocess.CalledProcessError as error:
             raise JarsUnavailable(f"could not install {title}: {_last_words(error)}") from None
 
-    return _fetch_once(target, f"installing {title}", fetch)
+    return made_once(target, f"installing {title}", fetch)
 
 
 def _importable(package: str) -> Path | None:
