@@ -26,7 +26,7 @@ class Library:
             # What it does not know it asks for again soon.
             "topic.metadata.refresh.fast.interval.ms": 20,
             # For how long it hopes for a topic that is not there.
-            "topic.metadata.propagation.max.ms": 1_000,
+            "topic.metadata.propagation.max.ms": 3_000,
             "retry.backoff.ms": 20,
             "retry.backoff.max.ms": 100,
         }

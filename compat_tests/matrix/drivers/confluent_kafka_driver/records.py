@@ -80,6 +80,10 @@ class Records(Library):
             fetch_message_max_bytes=10_000_000,
         )
         try:
+            # It hopes for an unknown topic for ever.
+            missing = consumer.list_topics(topic, PATIENCE_SECONDS).topics[topic].error
+            if missing is not None:
+                raise KafkaException(missing)
             consumer.assign([TopicPartition(topic, partition, offset)])
             found: list[dict[str, Any]] = []
             deadline = time.monotonic() + PATIENCE_SECONDS

@@ -18,8 +18,13 @@ class Transactions(Groups, Records):
         self._producers: dict[str, Producer] = {}
 
     def txn_init(self, id: str, timeout_ms: int, **named: Any) -> None:
-        # librdkafka has no time of its own for a record in a transaction: it must not pass that of the transaction.
-        limits = {"transaction.timeout.ms": timeout_ms, "message.timeout.ms": min(timeout_ms, 20_000)}
+        # It does not allow anything to take longer than the transaction may.
+        patience_ms = min(timeout_ms, int(PATIENCE_SECONDS * 1000))
+        limits = {
+            "transaction.timeout.ms": timeout_ms,
+            "message.timeout.ms": patience_ms,
+            "socket.timeout.ms": patience_ms,
+        }
         producer = self.producer({"transactional.id": id, **limits})
         producer.init_transactions(PATIENCE_SECONDS)
         self._producers[named["as"]] = producer
