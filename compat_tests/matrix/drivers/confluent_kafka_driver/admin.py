@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from confluent_kafka import ElectionType, KafkaException, TopicPartition
+from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.admin import (
     AclBindingFilter,
     AclOperation,
@@ -118,8 +118,7 @@ class Admin(Library):
         wanted = [TopicPartition(topic, each) for topic, partitions in topics.items() for each in partitions]
         found: dict[str, dict[int, Any]] = {}
         for place, error in outcome(self.admin.elect_leaders(ElectionType[kind.upper()], wanted)).items():
-            name = name_of(error) if isinstance(error, KafkaException) else None
-            found.setdefault(place.topic, {})[place.partition] = name
+            found.setdefault(place.topic, {})[place.partition] = error and name_of(error)
         return {topic: by_partition(partitions) for topic, partitions in found.items()}
 
     def describe_acls(self) -> list[Any]:

@@ -80,10 +80,12 @@ class Records(Library):
             fetch_message_max_bytes=10_000_000,
         )
         try:
-            # It hopes for an unknown topic for ever.
-            missing = consumer.list_topics(topic, PATIENCE_SECONDS).topics[topic].error
-            if missing is not None:
-                raise KafkaException(missing)
+            # It hopes for an unknown topic, and for an unknown partition, for ever.
+            known = consumer.list_topics(topic, PATIENCE_SECONDS).topics[topic]
+            if known.error is not None:
+                raise KafkaException(known.error)
+            if partition not in known.partitions:
+                raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION))
             consumer.assign([TopicPartition(topic, partition, offset)])
             found: list[dict[str, Any]] = []
             deadline = time.monotonic() + PATIENCE_SECONDS
