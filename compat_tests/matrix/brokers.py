@@ -6,10 +6,8 @@ from compat_tests.broker_process import BrokerProcess
 from compat_tests.kafka.jars import KAFKA_VERSION, OLDER_VERSION
 from compat_tests.kafka.real import RealKafka
 from compat_tests.matrix.judge import KAFKA, OTTLA
+from compat_tests.matrix.settings import SETTINGS
 from compat_tests.ottla_process import OttlaProcess
-
-# Kafka looks for transactions that have timed out every ten seconds.
-SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"}
 
 # The first is the one that Ottla must be like.
 REFERENCES = {".".join(version.split(".")[:2]): version for version in (KAFKA_VERSION, OLDER_VERSION)}
