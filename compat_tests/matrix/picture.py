@@ -29,6 +29,9 @@ def picture(rows: Sequence[Row], shared: Sequence[str]) -> str:
         f'height="{height}" font-family="Helvetica, Arial, sans-serif">',
         f'<rect width="{width}" height="{height}" rx="8" fill="{WHITE}"/>',
     ]
+    if rows:
+        title = f"Ottla {rows[0].ottla} beside Apache Kafka {rows[0].kafka}"
+        parts.append(f'<text x="{MARGIN}" y="{MARGIN + 18}" font-size="16" fill="{DARK}">{title}</text>')
     for number, area in enumerate([*areas, "all"]):
         x = _x(number) + CELL_WIDTH / 2
         parts.append(

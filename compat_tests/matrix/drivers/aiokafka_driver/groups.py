@@ -23,6 +23,7 @@ class Groups(Library):
     def __init__(self, bootstrap: str) -> None:
         super().__init__(bootstrap)
         self._members: dict[str, AIOKafkaConsumer] = {}
+        self._instances: dict[str, str] = {}
 
     async def join(
         self,
@@ -60,6 +61,8 @@ class Groups(Library):
         else:
             consumer.subscribe(pattern=pattern)
         self._members[named["as"]] = consumer
+        if instance_id is not None:
+            self._instances[named["as"]] = instance_id
 
     async def poll(self, wait_ms: int, **named: Any) -> dict[str, Any]:
         consumer = self._members[named["as"]]
@@ -81,9 +84,12 @@ class Groups(Library):
 
     async def commit(self, offsets: Offsets | None = None, **named: Any) -> None:
         consumer = self._members[named["as"]]
+        if list(self._instances.values()).count(self._instances.get(named["as"], "")) > 1:
+            raise Unsupported("aiokafka commits without its instance id, and so cannot be fenced by it")
         await consumer.commit(None if offsets is None else places(offsets))
 
     async def leave(self, **named: Any) -> None:
+        self._instances.pop(named["as"], None)
         await self._members.pop(named["as"]).stop()
 
     async def close_members(self) -> None:
