@@ -112,12 +112,14 @@ class Connection:
     async def _serve(self) -> None:
         self._begin_turn()
         while not self._stopping:
-            await self._make_room()
+            if self._start == self._end and len(self._buffer) == BASE_BUFFER_BYTES:
+                self._start = self._end = 0  # room enough, as nearly always
+            else:
+                await self._make_room()
             try:
                 received = self._receive()
             except BlockingIOError:
-                await trio.lowlevel.wait_readable(self._sock)
-                self._begin_turn()
+                await self._wait_for_bytes()
                 continue
             if received == 0:
                 return
@@ -126,8 +128,16 @@ class Connection:
             self.last_active = trio.current_time()
             await self._handle_frames()
             self.busy = False
-            self.last_active = trio.current_time()
-            await self._share_loop()
+            if perf_counter() > self._turn_ends:
+                self.last_active = trio.current_time()
+                await self._share_loop()
+            if received < BASE_BUFFER_BYTES and self._start == self._end and not self._stopping:
+                # All that was there has been answered: asking for more would cost a call, and mostly be in vain.
+                await self._wait_for_bytes()
+
+    async def _wait_for_bytes(self) -> None:
+        await trio.lowlevel.wait_readable(self._sock)
+        self._begin_turn()
 
     def _begin_turn(self) -> None:
         self._turn_ends = perf_counter() + _TURN_SECONDS
@@ -157,7 +167,8 @@ class Connection:
                 await self._share_loop()
             if self._stopping:
                 break
-        await outbox.flush()
+        if outbox.size_bytes and not outbox.send_at_once():
+            await outbox.flush()
 
     async def _answer(self, frame: memoryview) -> None:
         self.handling = True

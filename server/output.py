@@ -52,9 +52,34 @@ class Outbox:
         self._chunks += chunks
         self.size_bytes += 4 + size
 
+    def send_at_once(self) -> bool:
+        """Send everything in one go, if it is little and in memory and the socket takes it, as is usual; what is left
+        is for `flush` if this says False. Raises OSError when the peer is gone."""
+        if self.size_bytes > _COPY_BELOW_BYTES:
+            return False
+        chunks = self._chunks
+        for index, chunk in enumerate(chunks):
+            if type(chunk) is FileSlice:
+                data = read_cached(chunk)
+                if data is None:
+                    return False
+                chunks[index] = data
+        message = b"".join(chunks)  # type: ignore[arg-type]
+        try:
+            sent = self._sock.send(message)
+        except BlockingIOError:
+            return False
+        self._chunks = []
+        self.size_bytes = 0
+        if sent == len(message):
+            return True
+        self._chunks.append(message[sent:])
+        self.size_bytes = len(message) - sent
+        return False
+
     async def flush(self) -> None:
         """Send everything. Raises OSError when the peer is gone."""
-        if self._chunks:
+        if self._chunks and not self.send_at_once():
             chunks, self._chunks = self._chunks, []
             size, self.size_bytes = self.size_bytes, 0
             if size <= _UNCOUNTED_BYTES or self._budget is None:

@@ -145,3 +145,42 @@ async def test_small_slices_are_read_when_their_turn_has_come(
                 nursery.cancel_scope.cancel()
         assert not scope.cancelled_caught
     assert 0 < sum(read) < 5_000_000
+
+
+async def test_little_is_sent_at_once(tmp_path: Path) -> None:
+    """Bytes and a small slice leave in one go when the socket takes them."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, path.open("rb") as file:
+        ours.setblocking(False)
+        outbox = output.Outbox(ours)
+        outbox.add_frame([b"header", FileSlice(file, 5, 300)])
+        assert outbox.send_at_once()
+        assert outbox.size_bytes == 0
+        assert theirs.recv(4096) == (306).to_bytes(4, "big") + b"header" + CONTENT[5:305]
+
+
+async def test_what_the_socket_does_not_take_at_once_follows() -> None:
+    """A full socket takes a part or nothing; `flush` sends the rest, in order and once."""
+    ours, theirs = socket.socketpair()
+    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+    ours.setblocking(False)
+    outbox = output.Outbox(ours)
+    frames = [bytes([number]) * 9_000 for number in range(8)]
+    received = b""
+
+    async def send() -> None:
+        with ours:
+            for frame in frames:
+                outbox.add_frame([frame])
+                if not outbox.send_at_once():
+                    await outbox.flush()
+                assert outbox.size_bytes == 0
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(send)
+        with trio.socket.from_stdlib_socket(theirs) as end:
+            while data := await end.recv(1000):
+                received += data
+    assert received == b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
