@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from importlib.metadata import version as installed_version
 
 from compat_tests.matrix import page
-from compat_tests.matrix.brokers import start_brokers
+from compat_tests.matrix.brokers import NEWEST, REFERENCES, start_brokers
 from compat_tests.matrix.case import Case, all_cases
 from compat_tests.matrix.clients import Client, NotHere, all_clients, client_named
 from compat_tests.matrix.display import Display, clock
@@ -108,11 +108,16 @@ def _number(version: str) -> tuple[int, ...]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m compat_tests.matrix", description=__doc__)
-    parser.add_argument("--client", action="append", default=[], help="this client only; may be repeated")
+    names = [client.name for client in all_clients()]
+    parser.add_argument(
+        "--client", action="append", default=[], choices=names, help="this client only; may be repeated"
+    )
     parser.add_argument("--area", action="append", default=[], help="cases of this area only")
     parser.add_argument("--case", action="append", default=[], help="cases with these words in their name")
     parser.add_argument("--quick", action="store_true", help="the cases that make test runs")
-    parser.add_argument("--reference", default="4.3", help="the Apache Kafka beside Ottla: 4.3 or 3.9")
+    parser.add_argument(
+        "--reference", default=NEWEST, choices=list(REFERENCES), help="the Apache Kafka beside Ottla"
+    )
     parser.add_argument("--no-page", action="store_true", help="leave docs/compatibility.md as it is")
     return parser
 

@@ -2,10 +2,11 @@
 
 import json
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 from uuid import uuid4
@@ -43,6 +44,7 @@ class Verdict:
     why: str
     ottla: Answer
     kafka: Answer
+    seconds: float = 0
 
 
 def verdict(case: Case, ottla: Answer, kafka: Answer) -> Verdict:
@@ -140,9 +142,11 @@ class BothBrokers:
 
     def judge(self, case: Case) -> Verdict:
         """Run one case on both."""
+        began = time.monotonic()
         prefix = f"{slug(case.title)[:80]}-{uuid4().hex[:8]}"
         answers = {name: self._pool.submit(side.answer, case, prefix) for name, side in self.sides.items()}
-        return verdict(case, answers[OTTLA].result(), answers[KAFKA].result())
+        found = verdict(case, answers[OTTLA].result(), answers[KAFKA].result())
+        return replace(found, seconds=time.monotonic() - began)
 
     def close(self) -> None:
         """End what was started."""

@@ -117,19 +117,14 @@ def keep(rows: Sequence[Row], order: Sequence[str], path: Path = RESULTS) -> lis
 
 
 def keep_details(client: Client, kafka: str, verdicts: Sequence[Verdict], directory: Path = DETAILS) -> Path:
-    """Write what was answered in every case that did not pass; the file."""
+    """Write how each case went, and what was answered in those that failed; the file."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{client.name}-{kafka}.json"
-    entries = [
-        {
-            "case": found.case.id,
-            "status": found.status,
-            "why": found.why,
-            "ottla": found.ottla.shown(),
-            "kafka": found.kafka.shown(),
-        }
-        for found in verdicts
-        if found.status == FAILED
-    ]
+    entries = []
+    for found in verdicts:
+        entry = {"case": found.case.id, "status": found.status, "seconds": round(found.seconds, 2)}
+        if found.status == FAILED:
+            entry |= {"why": found.why, "ottla": found.ottla.shown(), "kafka": found.kafka.shown()}
+        entries.append(entry)
     path.write_text(json.dumps(entries, indent=1) + "\n")
     return path

@@ -2,15 +2,13 @@
 
 import threading
 from collections.abc import Mapping
-from contextlib import closing
 from types import TracebackType
 from typing import Self
 
-from kafka import KafkaAdminClient, TopicPartition
-from kafka.admin import OffsetSpec
-
 from compat_tests.matrix.clients import client_named
 from compat_tests.matrix.driver import Driver
+from compat_tests.raw_client import RawClient
+from compat_tests.raw_topics import create_topic
 
 STAGE_CLIENT = "confluent-kafka"
 
@@ -20,7 +18,6 @@ class Stage:
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
-        self._admin: KafkaAdminClient | None = None
         self._driver: Driver | None = None
         self._never = threading.Event()
 
@@ -32,14 +29,8 @@ class Stage:
 
     def create_topic(self, topic: str, partitions: int, configs: Mapping[str, str]) -> None:
         """Make a topic that keeps records of any time, and wait until its leaders answer."""
-        if self._admin is None:
-            self._admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
-        settings = {"retention.ms": "-1", **configs}
-        wanted = {"num_partitions": partitions, "replication_factor": 1, "configs": settings}
-        self._admin.create_topics({topic: wanted}, wait_for_metadata=True)
-        # Kafka names a leader a moment before it leads; this asks again until it does.
-        latest = {TopicPartition(topic, number): OffsetSpec.LATEST for number in range(partitions)}
-        self._admin.list_partition_offsets(latest)
+        with RawClient.to(self.bootstrap) as raw:
+            create_topic(raw, topic, partitions, **{"retention.ms": "-1", **configs})
 
     def pause(self, seconds: float) -> None:
         """Let some time pass between two observations."""
@@ -49,9 +40,6 @@ class Stage:
         """End what was started."""
         if self._driver is not None:
             self._driver.close()
-        if self._admin is not None:
-            with closing(self._admin):
-                self._admin = None
 
     def __enter__(self) -> Self:
         return self

@@ -235,9 +235,10 @@ def fenced(run: Run) -> object:
     join(run, "second", group, [topic], instance_id="instance")
     settle(run, ["second"], {topic: 1})
     answer = attempt(run, "commit", as_="first", offsets={topic: {"0": 1}})
+    # LOCAL if a heartbeat has told the library before: which comes first is a matter of time.
     expect_one_of(answer, ["FENCED_INSTANCE_ID", "LOCAL"])
     expect(committed(run, group, topic, 0), [-1])
-    return answer
+    return None
 
 
 @case(AREA, "classic and new members in one group", since="4.0")

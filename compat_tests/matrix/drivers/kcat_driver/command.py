@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from typing import NoReturn
 
 from confluent_kafka import KafkaError
 
@@ -36,10 +37,13 @@ class Command:
             timeout=PATIENCE_SECONDS,
         )
         if done.returncode != 0:
-            words = done.stderr.decode(errors="replace").strip()
-            name = self.name_of(words)
-            raise Gone(words) if name == "LOCAL" else Refused(name, words)
+            self.fail(done.stderr.decode(errors="replace").strip())
         return done.stdout
+
+    def fail(self, words: str) -> NoReturn:
+        """Raise what kcat tells of."""
+        name = self.name_of(words)
+        raise Gone(words) if name == "LOCAL" else Refused(name, words)
 
     def name_of(self, words: str) -> str:
         """Kafka's name of the error that kcat tells of; LOCAL for what only librdkafka knows."""

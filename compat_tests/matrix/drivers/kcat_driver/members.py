@@ -34,6 +34,7 @@ class Member:
         assert self._process.stderr is not None
         self._changed = threading.Condition()
         self._records: list[dict[str, Any]] = []
+        self.failure = ""
         self._assigned: set[tuple[str, int]] = set()
         self._threads = [
             threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True),
@@ -46,7 +47,7 @@ class Member:
         """Its assignment, and what it read since it was asked last."""
         deadline = time.monotonic() + wait_ms / 1000
         with self._changed:
-            while not self._records and (left := deadline - time.monotonic()) > 0:
+            while not self._records and not self.failure and (left := deadline - time.monotonic()) > 0:
                 self._changed.wait(left)
             records, self._records = self._records, []
             assignment: dict[str, list[int]] = {}
@@ -75,7 +76,12 @@ class Member:
     def _listen(self, stream: IO[bytes]) -> None:
         with stream:
             for line in stream:
-                found = CHANGE.search(line.decode(errors="replace"))
+                words = line.decode(errors="replace").strip()
+                if words.startswith("% ERROR:"):  # with which it ends
+                    with self._changed:
+                        self.failure = words
+                        self._changed.notify_all()
+                found = CHANGE.search(words)
                 if found is None:
                     continue
                 places = {(topic, int(number)) for topic, number in PLACE.findall(found[2])}
@@ -130,7 +136,11 @@ class Members(Command):
         self._members[named["as"]] = Member([*command, *(wanted or [])])
 
     def poll(self, wait_ms: int, **named: Any) -> dict[str, Any]:
-        return self._members[named["as"]].poll(wait_ms)
+        member = self._members[named["as"]]
+        found = member.poll(wait_ms)
+        if member.failure and not found["records"]:
+            self.fail(member.failure)
+        return found
 
     def commit(self, **_: Any) -> None:
         raise Unsupported("kcat commits by itself or not at all")

@@ -1,7 +1,8 @@
 """`kcat -P`, `kcat -C` and `kcat -Q`.
 
-kcat takes partition, headers and whether empty means null for a whole command, so records in a row that agree in these
-are sent by one command, and where they were stored is what it says with `-vv`. It sets no timestamps.
+kcat takes partition, headers and whether empty means null for a whole command, so records of a partition that agree in
+these and follow each other are sent by one command, and where they were stored is what it says with `-vv`.
+It sets no timestamps.
 """
 
 import itertools
@@ -36,11 +37,12 @@ class Records(Command):
         settings = ["-z", codec, "-X", f"acks={acks}", "-X", f"enable.idempotence={str(idempotent).lower()}"]
         if max_request_bytes is not None:
             settings += ["-X", f"message.max.bytes={max_request_bytes}"]
-        found: list[dict[str, Any]] = []
-        numbered = enumerate(records)
-        for _, run in itertools.groupby(numbered, key=lambda each: _alike(each[1], each[0])):
-            found += self._produce([record for _, record in run], topic, settings)
-        return found
+        found: dict[int, dict[str, Any]] = {}
+        by_partition = sorted(range(len(records)), key=lambda number: _partition(records[number], number))
+        for _, numbers in itertools.groupby(by_partition, lambda number: _alike(records[number], number)):
+            alike = list(numbers)
+            found |= zip(alike, self._produce([records[n] for n in alike], topic, settings), strict=True)
+        return [found[number] for number in range(len(records))]
 
     def _produce(
         self, records: list[dict[str, Any]], topic: str, settings: list[str]
@@ -115,12 +117,14 @@ def _shape(record: dict[str, Any]) -> tuple[bool, bool]:
     return True, False
 
 
+def _partition(record: dict[str, Any], number: int) -> int:
+    """Sorts by partition. Without one, a record is alone: only within a partition does kcat tell of them in order."""
+    return -1 - number if record.get("partition") is None else int(record["partition"])
+
+
 def _alike(record: dict[str, Any], number: int) -> tuple[Any, ...]:
-    """Records in a row with the same of this may share a command."""
-    partition = record.get("partition")
-    # Told apart by nothing but their order, which holds within a partition only.
-    alone = number if partition is None else None
-    return partition, json.dumps(record.get("headers") or []), _shape(record), alone
+    """Records that follow each other in a partition with the same of this may share a command."""
+    return _partition(record, number), json.dumps(record.get("headers") or []), _shape(record)
 
 
 def _taken_apart(printed: bytes) -> list[dict[str, Any]]:
