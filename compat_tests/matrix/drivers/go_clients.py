@@ -71,4 +71,5 @@ def _version(go: str) -> str:
 
 CLIENTS = [
     Client("franz-go", "franz-go", "Go", functools.partial(_ready, "franzgo")),
+    Client("sarama", "sarama", "Go", functools.partial(_ready, "sarama")),
 ]

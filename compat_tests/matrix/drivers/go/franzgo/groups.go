@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -17,7 +18,6 @@ import (
 // member is a consumer in a group, and what it was assigned so far.
 type member struct {
 	client     *kgo.Client
-	group      string
 	instanceID string
 	lock       sync.Mutex
 	assigned   map[string]map[int32]bool
@@ -34,7 +34,7 @@ func (d *driver) join(asked lines.Joining) (any, error) {
 	if _, taken := d.members[asked.As]; taken {
 		return nil, fmt.Errorf("there is a member %s already", asked.As)
 	}
-	joined := &member{group: asked.Group, instanceID: asked.InstanceID, assigned: map[string]map[int32]bool{}}
+	joined := &member{instanceID: asked.InstanceID, assigned: map[string]map[int32]bool{}}
 	options, err := joining(asked)
 	if err != nil {
 		return nil, err
@@ -199,6 +199,13 @@ func (d *driver) leave(asked lines.Named) (any, error) {
 		return nil, err
 	}
 	delete(d.members, asked.As)
-	member.client.CloseAllowingRebalance()
-	return nil, nil
+	defer member.client.CloseAllowingRebalance()
+	ctx, cancel := limited()
+	defer cancel()
+	err = member.client.LeaveGroupContext(ctx)
+	if member.instanceID != "" && errors.Is(err, kerr.InvalidRequest) {
+		return nil, lines.Unsupported("franz-go does not name the instance when a static member leaves a group of the " +
+			"consumer protocol, which brokers refuse")
+	}
+	return nil, err
 }
