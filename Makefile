@@ -38,11 +38,9 @@ docs: $(VENV)/.tests ## write docs/apis.md, docs/configs.md and docs/errors.md f
 	$(BIN)/python -m docs.generate
 
 .PHONY: bench
-bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: make bench QUICK=1)
+bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: QUICK=1; a part: ONLY=produce)
 	@$(BIN)/python -m compat_tests.kafka.jars
-	QUICK=$(QUICK) $(BIN)/python -m benchmarks $(ARGS)
-	QUICK=$(QUICK) $(BIN)/python -m benchmarks.groups
-	QUICK=$(QUICK) $(BIN)/python -m benchmarks.transactions
+	QUICK=$(QUICK) ONLY=$(ONLY) $(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: bench-log
 bench-log: $(VENV)/.tests ## the same for compaction, recovery and start (short: make bench-log QUICK=1)

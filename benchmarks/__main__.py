@@ -1,44 +1,51 @@
-"""`python -m benchmarks`: Ottla and a real Kafka in turns; QUICK=1 for a short run."""
+"""`python -m benchmarks`: Ottla and a real Kafka in turns; QUICK=1 for a short run, ONLY=produce,latency for some
+parts.
+
+`--render` writes the page anew from what was measured before.
+"""
 
 import os
 import sys
-import time
-from collections.abc import Callable
-from importlib.metadata import version
 
-from benchmarks.measures import FULL, QUICK, Figures, Measure, measure
-from benchmarks.process_figures import OtherWork
-from benchmarks.report import caveat, shown, table, write_page
-from compat_tests.broker_process import BrokerProcess
-from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
-from compat_tests.ottla_process import OttlaProcess
-
-BROKERS: dict[str, Callable[[], BrokerProcess]] = {
-    "ottla": OttlaProcess,
-    "kafka": lambda: RealKafka(java_options=KAFKA_DEFAULT_OPTIONS),
-}
+from benchmarks.bench import Part, is_quick
+from benchmarks.page import rows_of, write_page
+from benchmarks.parts import PARTS
+from benchmarks.report import table_of
+from benchmarks.results import load
+from benchmarks.runner import Runner
 
 
 def main() -> int:
-    """Run all rounds, print the table, write the page."""
-    quick = os.environ.get("QUICK", "") not in ("", "0")
-    sizes = QUICK if quick else FULL
-    started = time.monotonic()
-    others = OtherWork()
-    results: dict[str, list[Figures]] = {name: [] for name in BROKERS}
-    passes = sizes.rounds * len(BROKERS)
-    for number in range(passes):
-        name = list(BROKERS)[number % len(BROKERS)]
+    """Measure, print the tables, write the page."""
+    quick = is_quick()
+    try:
+        chosen = choose(os.environ.get("ONLY", ""))
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    failures: list[str] = []
+    if "--render" not in sys.argv:
+        runner = Runner(chosen, quick)
+        runner.run()
+        failures = runner.failures
+        for part in chosen:
+            results = load(part.name, quick)
+            if results is not None and not part.is_of_machine:
+                print(f"\n{part.section.title}\n{table_of(rows_of(part, results))}")
+    print(f"\nwritten to {write_page(PARTS, quick)}")
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures else 0
 
-        def say(what: Measure, value: float, label: str = f"[{number + 1}/{passes}] {name}") -> None:
-            elapsed = time.monotonic() - started
-            print(f"{elapsed:5.0f} s  {label:12} {what.title:44} {shown(what, value):>20}", flush=True)
 
-        results[name].append(measure(BROKERS[name](), sizes, say))
-    other_cores = others.cores()
-    print(f"\n{table(results)}\n\n{caveat(other_cores)}", end="")
-    print(f"written to {write_page(results, version('ottla'), sizes, quick, other_cores)}")
-    return 0
+def choose(names: str) -> list[Part]:
+    """The parts that are named, separated by commas; all without a name. ValueError for one that is not there."""
+    by_name = {part.name: part for part in PARTS}
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in by_name:
+            raise ValueError(f"there is no part {name}; there are {', '.join(by_name)}")
+    return [part for part in PARTS if part.name in wanted or not wanted]
 
 
 if __name__ == "__main__":

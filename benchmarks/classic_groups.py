@@ -1,22 +1,17 @@
-"""`python -m benchmarks.classic_groups`: classic groups and commits on Ottla and a real Kafka in turns.
+"""Classic groups and commits, on one broker.
 
 Members are connections of the raw client: how long 50 of them that join at once and send a heartbeat every 100 ms take
 to a stable generation, what the heartbeat of a group of one member costs while a thousand of them are there, and
 how many offsets are committed in a second, one after the other.
 """
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
 
 from benchmarks.measures import Figures, Measure
-from benchmarks.process_figures import OtherWork, cpu_seconds
-from benchmarks.report import caveat, shown, table
+from benchmarks.process_figures import cpu_seconds
 from compat_tests.broker_process import BrokerProcess
-from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
-from compat_tests.ottla_process import OttlaProcess
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_groups import RawMember, commit_request, wait_for_coordinator
 from compat_tests.raw_topics import create_topic
@@ -25,31 +20,11 @@ from ottla.wire.messages.describe_groups import DescribeGroupsRequest
 
 MEMBERS, GROUPS, ROUNDS_OF_HEARTBEATS, COMMITS = 50, 1000, 5, 5000
 HEARTBEAT_SECONDS = 0.1
-BROKERS: dict[str, Callable[[], BrokerProcess]] = {
-    "ottla": OttlaProcess,
-    "kafka": lambda: RealKafka(java_options=KAFKA_DEFAULT_OPTIONS),
-}
 STABLE = Measure("classic group, 50 members join: stable after", "ms", more_is_better=False)
 HEARTBEATS = Measure("1,000 classic groups: heartbeats", "/s", more_is_better=True)
 HEARTBEAT_CPU = Measure("1,000 classic groups: broker CPU per heartbeat", "µs", more_is_better=False)
 COMMITTED = Measure("commits, one after the other", "/s", more_is_better=True)
 COMMIT_CPU = Measure("commits: broker CPU each", "µs", more_is_better=False)
-
-
-def main() -> int:
-    """Measure everything and print the table."""
-    rounds = 1 if os.environ.get("QUICK", "") not in ("", "0") else 3
-    others = OtherWork()
-    results: dict[str, list[Figures]] = {name: [] for name in BROKERS}
-    for _ in range(rounds):
-        for name, make in BROKERS.items():
-            with make() as broker:
-                figures = measure_classic_groups(broker)
-            results[name].append(figures)
-            for what, value in figures.items():
-                print(f"{name:6} {what.title:44} {shown(what, value):>14}", flush=True)
-    print(f"\n{table(results)}\n\n{caveat(others.cores())}", end="")
-    return 0
 
 
 def measure_classic_groups(broker: BrokerProcess) -> Figures:
@@ -128,7 +103,3 @@ def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
     for member in members:
         member.close()
     return seconds
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,22 +1,16 @@
-"""`python -m benchmarks.consumer_groups`: groups of the consumer protocol (KIP-848) on Ottla and a real Kafka in turns.
+"""Groups of the consumer protocol (KIP-848), on one broker.
 
 Members are connections of the raw client: how long 50 of them that join at once and send a heartbeat every 100 ms take
 to a stable assignment, and what the heartbeat of a group of one member costs while a thousand of them are there.
 """
 
-import os
-import sys
 import threading
 import time
-from collections.abc import Callable
 from contextlib import ExitStack
 
 from benchmarks.measures import Figures, Measure
-from benchmarks.process_figures import OtherWork, cpu_seconds
-from benchmarks.report import caveat, shown, table
+from benchmarks.process_figures import cpu_seconds
 from compat_tests.broker_process import BrokerProcess
-from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
-from compat_tests.ottla_process import OttlaProcess
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_consumer_groups import RawConsumer, describe
 from compat_tests.raw_groups import wait_for_coordinator
@@ -25,30 +19,9 @@ from ottla.wire.errors import ErrorCode
 
 MEMBERS, PARTITIONS, GROUPS = 50, 100, 1000
 HEARTBEAT_SECONDS = 0.1
-SETTINGS = {"group.consumer.assignment.interval.ms": "0"}
-BROKERS: dict[str, Callable[[], BrokerProcess]] = {
-    "ottla": lambda: OttlaProcess(properties=SETTINGS),
-    "kafka": lambda: RealKafka(properties=SETTINGS, java_options=KAFKA_DEFAULT_OPTIONS),
-}
 STABLE = Measure("consumer group, 50 members join: stable after", "ms", more_is_better=False)
 HEARTBEATS = Measure("1,000 consumer groups: heartbeats", "/s", more_is_better=True)
 CPU = Measure("1,000 consumer groups: broker CPU per heartbeat", "µs", more_is_better=False)
-
-
-def main() -> int:
-    """Measure everything and print the table."""
-    rounds = 1 if os.environ.get("QUICK", "") not in ("", "0") else 3
-    others = OtherWork()
-    results: dict[str, list[Figures]] = {name: [] for name in BROKERS}
-    for _ in range(rounds):
-        for name, make in BROKERS.items():
-            with make() as broker:
-                figures = measure_consumer_groups(broker)
-            results[name].append(figures)
-            for what, value in figures.items():
-                print(f"{name:6} {what.title:44} {shown(what, value):>14}", flush=True)
-    print(f"\n{table(results)}\n\n{caveat(others.cores())}", end="")
-    return 0
 
 
 def measure_consumer_groups(broker: BrokerProcess) -> Figures:
@@ -101,7 +74,3 @@ def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
         for thread in threads:
             thread.join()
     return seconds
-
-
-if __name__ == "__main__":
-    sys.exit(main())

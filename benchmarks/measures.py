@@ -1,136 +1,138 @@
-"""One pass over a broker: every figure of the table, in order, with progress on the screen."""
+"""What is measured and what it should be: a measure, its aim, the figures of a run of it, and how they are judged.
 
+Everything here is plain arithmetic. A ratio is always Ottla's figure divided by Kafka's of the same round.
+"""
+
+import math
 import statistics
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from benchmarks import clients
-from benchmarks.process_figures import resident_mb
-from compat_tests.broker_process import BrokerProcess
+# From this share of its time on, a thread that runs or waits for a core has no time to wait for a broker.
+CLIENT_IS_BUSY = 0.9
+MACHINE_IS_BUSY = 0.93
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
-    """How much work one pass does."""
+class Aim:
+    """What Ottla's figure should be beside Kafka's, and by itself. A client that is the limit itself cannot show how
+    much faster a broker is, so there `ratio_at_least` is 1."""
 
-    large_records: int
-    small_records: int
-    serial_requests: int
-    parallel_requests: int
-    rounds: int
+    ratio_at_least: float | None = None
+    ratio_at_most: float | None = None
+    value_at_least: float | None = None
+    value_at_most: float | None = None
 
+    def is_met(self, ratio: float, value: float, limit: str) -> bool:
+        """Whether a ratio and Ottla's own figure are as they should be."""
+        at_least = self._at_least(limit)
+        return (
+            (at_least is None or ratio >= at_least)
+            and (self.ratio_at_most is None or ratio <= self.ratio_at_most)
+            and (self.value_at_least is None or value >= self.value_at_least)
+            and (self.value_at_most is None or value <= self.value_at_most)
+        )
 
-WARM_UP_SECONDS = 15
+    def _at_least(self, limit: str) -> float | None:
+        is_of_client = self.ratio_at_least is not None and limit == "client"
+        return 1.0 if is_of_client else self.ratio_at_least
 
-FULL = Sizes(
-    large_records=600_000,
-    small_records=3_000_000,
-    serial_requests=4_000,
-    parallel_requests=60_000,
-    rounds=3,
-)
-QUICK = Sizes(
-    large_records=300_000,
-    small_records=1_000_000,
-    serial_requests=2_000,
-    parallel_requests=24_000,
-    rounds=1,
-)
+    def words(self, unit: str, limit: str = "") -> str:
+        """The aim as the table shows it."""
+        found = []
+        at_least = self._at_least(limit)
+        if at_least is not None:
+            found.append(f"≥ {at_least:g} ×")
+        if self.ratio_at_most is not None:
+            found.append(f"≤ {self.ratio_at_most:g} ×")
+        if self.value_at_least is not None:
+            found.append(f"≥ {self.value_at_least:g} {unit}")
+        if self.value_at_most is not None:
+            found.append(f"≤ {self.value_at_most:g} {unit}")
+        return ", ".join(found)
+
+    def ratio(self, limit: str = "") -> float | None:
+        """From where on the ratio is good, if it is asked for."""
+        at_least = self._at_least(limit)
+        return at_least if at_least is not None else self.ratio_at_most
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One line of the table."""
+    """One line of a table."""
 
     title: str
     unit: str
     more_is_better: bool
+    aim: Aim | None = field(default=None, compare=False)
 
-
-START = Measure("process start to first acknowledgement", "s", False)
-IDLE = Measure("resident memory, idle", "MB", False)
-PRODUCE = Measure("produce 1 KB records, acks=all", "MB/s", True)
-PRODUCE_CPU = Measure("produce 1 KB records: broker CPU", "s/GB", False)
-SMALL = Measure("produce 100 B records, acks=1", "records/s", True)
-SMALL_CPU = Measure("produce 100 B records: broker CPU", "s/GB", False)
-LZ4 = Measure("produce 1 KB of text, lz4, idempotent", "MB/s", True)
-LZ4_CPU = Measure("produce 1 KB of text, lz4, idempotent: broker CPU", "s/GB", False)
-FETCH = Measure("fetch 1 KB records", "MB/s", True)
-FETCH_CPU = Measure("fetch 1 KB records: broker CPU", "s/GB", False)
-SERIAL_P50 = Measure("one record at a time, acks=all: p50", "ms", False)
-SERIAL_P99 = Measure("one record at a time, acks=all: p99", "ms", False)
-PARALLEL = Measure("one record a request, 8 producers", "requests/s", True)
-PARALLEL_CPU = Measure("one record a request: broker CPU each", "µs", False)
-LOADED = Measure("resident memory after all this", "MB", False)
 
 Figures = dict[Measure, float]
 
 
-def measure(broker: BrokerProcess, sizes: Sizes, say: Callable[[Measure, float], None]) -> Figures:
-    """Start the broker, take every figure, stop it."""
-    figures: Figures = {}
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A figure, and what else was seen while it was taken; zero where it was not looked at."""
 
-    def note(what: Measure, value: float) -> None:
-        figures[what] = value
-        say(what, value)
-
-    broker.prepare()
-    started_at = time.perf_counter()
-    with broker:
-        # A client that comes as soon as the broker is ready, to a topic that does not exist yet.
-        clients.serial_latencies_ms(broker, "first", 1)
-        note(START, time.perf_counter() - started_at)
-        note(IDLE, resident_mb(broker.pid))
-        _warm_up(broker)
-
-        clients.create_topic(broker, "large")
-        with clients.timed(broker) as watch:
-            clients.produce(broker, "large", bytes(1024), sizes.large_records, acks="all")
-        gigabytes = sizes.large_records * 1024 / 1e9
-        note(PRODUCE, gigabytes * 1000 / watch.seconds)
-        note(PRODUCE_CPU, watch.broker_cpu_seconds / gigabytes)
-
-        clients.create_topic(broker, "small")
-        with clients.timed(broker) as watch:
-            clients.produce(broker, "small", bytes(100), sizes.small_records, acks="1")
-        note(SMALL, sizes.small_records / watch.seconds)
-        note(SMALL_CPU, watch.broker_cpu_seconds / (sizes.small_records * 100 / 1e9))
-
-        clients.create_topic(broker, "text")
-        clients.produce_text(broker, "text", sizes.large_records // 10, "lz4")
-        with clients.timed(broker) as watch:
-            clients.produce_text(broker, "text", sizes.large_records, "lz4")
-        note(LZ4, gigabytes * 1000 / watch.seconds)
-        note(LZ4_CPU, watch.broker_cpu_seconds / gigabytes)
-
-        with clients.timed(broker) as watch:
-            size = clients.fetch(broker, "large", sizes.large_records)
-        note(FETCH, size / 1e6 / watch.seconds)
-        note(FETCH_CPU, watch.broker_cpu_seconds / (size / 1e9))
-
-        clients.create_topic(broker, "serial")
-        latencies = clients.serial_latencies_ms(broker, "serial", sizes.serial_requests)
-        note(SERIAL_P50, statistics.median(latencies))
-        note(SERIAL_P99, statistics.quantiles(latencies, n=100)[98])
-
-        clients.create_topic(broker, "parallel", partitions=8)
-        with clients.timed(broker) as watch:
-            clients.small_requests(broker, "parallel", producers=8, count=sizes.parallel_requests)
-        note(PARALLEL, sizes.parallel_requests / watch.seconds)
-        note(PARALLEL_CPU, watch.broker_cpu_seconds / sizes.parallel_requests * 1e6)
-        note(LOADED, resident_mb(broker.pid))
-        broker.stop()
-    return figures
+    value: float
+    resident_mb: float = 0.0
+    client: float = 0.0  # the share of time in which the client's busiest thread ran
+    client_waits: float = 0.0  # and in which it waited for a core
+    cores: float = 0.0  # in use by broker and client together
 
 
-def _warm_up(broker: BrokerProcess) -> None:
-    """Some of everything for a while: a JIT compiler needs time rather than a certain amount of work."""
-    clients.create_topic(broker, "warm-up")
-    end = time.perf_counter() + WARM_UP_SECONDS
-    while time.perf_counter() < end:
-        clients.produce(broker, "warm-up", bytes(1024), 40_000, acks="all")
-        for _ in range(3):
-            clients.fetch(broker, "warm-up", 40_000)
-        clients.serial_latencies_ms(broker, "warm-up", 200)
-        clients.small_requests(broker, "warm-up", producers=8, count=2_000)
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What several rounds say about a measure."""
+
+    ottla: float
+    kafka: float
+    ratios: tuple[float, ...]
+    limit: str
+    is_met: bool | None
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.ratios)
+
+    @property
+    def low(self) -> float:
+        return min(self.ratios)
+
+    @property
+    def high(self) -> float:
+        return max(self.ratios)
+
+
+def judge(measure: Measure, ottla: Sequence[Entry], kafka: Sequence[Entry], cores: int) -> Verdict:
+    """Medians, the ratio of each round, what limited Ottla, and whether the median ratio meets the aim."""
+    ratios = tuple(ours.value / max(theirs.value, 1e-9) for ours, theirs in zip(ottla, kafka, strict=False))
+    value = statistics.median(entry.value for entry in ottla)
+    limit = limit_of(ottla, cores)
+    is_met = None if measure.aim is None else measure.aim.is_met(statistics.median(ratios), value, limit)
+    return Verdict(value, statistics.median(entry.value for entry in kafka), ratios, limit, is_met)
+
+
+def limit_of(entries: Sequence[Entry], cores: int) -> str:
+    """What kept the figure from being better: the client, all cores of the machine, or the broker; "" when nobody
+    looked."""
+    client = statistics.median(entry.client for entry in entries)
+    wants = statistics.median(entry.client + entry.client_waits for entry in entries)
+    in_use = statistics.median(entry.cores for entry in entries)
+    if client == 0:
+        return ""
+    if client >= CLIENT_IS_BUSY:
+        return "client"
+    return "machine" if in_use >= MACHINE_IS_BUSY * cores or wants >= CLIENT_IS_BUSY else "broker"
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The smallest of the values that is not exceeded by this share of them."""
+    ordered = sorted(values)
+    return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
+
+
+def shown(measure: Measure, value: float) -> str:
+    """A figure with its unit, in as many digits as it deserves."""
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:,.{digits}f} {measure.unit}"

@@ -1,34 +1,21 @@
-"""The table of results, on the screen and in docs/benchmarks.md."""
+"""The tables of results, and docs/benchmarks.md as a page of sections, each of which can be written alone."""
 
-import platform
+import os
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.measures import Figures, Measure, Sizes
-from benchmarks.process_figures import machine
-from compat_tests.kafka.jars import KAFKA_VERSION
+from benchmarks.measures import Entry, Figures, Measure, Verdict, judge, shown
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 
-INTRODUCTION = """\
-# Benchmarks
-
-Ottla {ottla} on {python} beside Apache Kafka {kafka} with its own start script's JVM settings (1 GB heap), each as
-one process with a data directory of its own, on the same machine ({machine}), taken in turns in one run{rounds}.
-The client is librdkafka through confluent-kafka and shares the machine with the broker, so absolute figures say as
-much about client and machine as about the brokers: what counts is the last column.
-
-{caveat}Run it yourself: `make bench` (about five minutes) or `make bench QUICK=1` (about one and a half).
-This page was written by {command}.
-"""
+__all__ = ["Section", "caveat", "shown", "table", "write_section"]
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page behind the first table, written by a module of its own. In the introduction `{rounds}` is
-    replaced."""
+    """A part of the page, written by a module of its own. In the introduction `{rounds}` is replaced."""
 
     title: str
     introduction: str
@@ -41,7 +28,7 @@ Members are connections of a small client of our own, which costs far less than 
 at once and send a heartbeat every 100 ms, and groups of one member that send theirs one after the other. Neither broker
 waits for more members (`group.initial.rebalance.delay.ms=0`, `group.consumer.assignment.interval.ms=0`).
 The warm-up is short, a thousand requests of a kind, so a JIT compiler is not yet done with its work.
-{rounds}Written by `python -m benchmarks.groups`, which `make bench` runs, too.
+{rounds}`make bench ONLY=groups` takes them alone.
 """,
 )
 TRANSACTIONS = Section(
@@ -51,7 +38,7 @@ librdkafka sends 1 KB records to one partition as fast as they go through, in st
 without transactions; both are idempotent. When a commit is due it waits for what is under way, ends the transaction and
 begins the next one, so a part of the price is the pause of a client that has nothing under way. Transactions of one
 record are begun, written and committed one after the other by each producer.
-{rounds}Written by `python -m benchmarks.transactions`, which `make bench` runs last.
+{rounds}`make bench ONLY=transactions` takes them alone.
 """,
 )
 COMPACTION = Section(
@@ -76,24 +63,63 @@ partition is served. The files are in the page cache.
 )
 
 
-def shown(measure: Measure, value: float) -> str:
-    """A figure with its unit, in as many digits as it deserves."""
-    digits = 0 if value >= 100 else 1 if value >= 10 else 2
-    return f"{value:,.{digits}f} {measure.unit}"
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A measure with what was found, and the resident memory of both brokers beside it."""
+
+    measure: Measure
+    verdict: Verdict
+    resident_mb: tuple[float, float] = (0.0, 0.0)
+
+
+def row_of(measure: Measure, pairs: Sequence[tuple[Entry, ...]]) -> Row:
+    """From the entries of Ottla and Kafka in each round."""
+    ottla, kafka = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    verdict = judge(measure, ottla, kafka, os.cpu_count() or 1)
+    resident = tuple(statistics.median(entry.resident_mb for entry in each) for each in (ottla, kafka))
+    return Row(measure, verdict, (resident[0], resident[1]))
+
+
+def table_of(rows: Sequence[Row]) -> str:
+    """Medians, ratios with their spread, aims and what was the limit; columns without anything in them are left out."""
+    titles = ["", "Ottla", "Apache Kafka", "Ottla ÷ Kafka", "spread", "aim", "", "limit", "resident"]
+    cells = [_cells(row) for row in rows]
+    used = [number for number in range(len(titles)) if any(row[number] for row in cells)]
+    lines = [_line([titles[number] for number in used])]
+    lines.append(_line(["---" if number in (0, 6, 7) else "---:" for number in used]))
+    lines += [_line([row[number] for number in used]) for row in cells]
+    return "\n".join(lines)
+
+
+def _cells(row: Row) -> list[str]:
+    measure, verdict = row.measure, row.verdict
+    arrow = "↑" if measure.more_is_better else "↓"
+    met = {None: "", True: "met", False: "**not met**"}[verdict.is_met]
+    ours, theirs = row.resident_mb
+    return [
+        measure.title,
+        shown(measure, verdict.ottla),
+        shown(measure, verdict.kafka),
+        f"{verdict.ratio:.2f} × {arrow}",
+        f"{verdict.low:.2f}–{verdict.high:.2f}" if len(verdict.ratios) > 1 else "",
+        measure.aim.words(measure.unit, verdict.limit) if measure.aim else "",
+        met,
+        verdict.limit,
+        f"{ours:,.0f} / {theirs:,.0f} MB" if ours else "",
+    ]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def table(results: Mapping[str, Sequence[Figures]]) -> str:
-    """Medians of both brokers and how many times better Ottla is (below 1: worse)."""
-    lines = ["| | Ottla | Apache Kafka | Ottla is better by |", "|---|---:|---:|---:|"]
+    """The table of figures that were taken without anything beside them."""
+    rows = []
     for measure in results["ottla"][0]:
-        ottla, kafka = (
-            statistics.median(figures[measure] for figures in results[name]) for name in ("ottla", "kafka")
-        )
-        ratio = ottla / kafka if measure.more_is_better else kafka / max(ottla, 1e-9)
-        lines.append(
-            f"| {measure.title} | {shown(measure, ottla)} | {shown(measure, kafka)} | {ratio:.2f} × |"
-        )
-    return "\n".join(lines)
+        both = [[Entry(figures[measure]) for figures in results[name]] for name in ("ottla", "kafka")]
+        rows.append(row_of(measure, list(zip(*both, strict=True))))
+    return table_of(rows)
 
 
 def caveat(other_cores: float) -> str:
@@ -106,43 +132,30 @@ def caveat(other_cores: float) -> str:
     )
 
 
-def write_page(
-    results: Mapping[str, Sequence[Figures]], version: str, sizes: Sizes, quick: bool, other_cores: float
-) -> Path:
-    """Write the page with introduction and table."""
-    text = INTRODUCTION.format(
-        ottla=version,
-        python=f"{platform.python_implementation()} {platform.python_version()}",
-        kafka=KAFKA_VERSION,
-        machine=machine(),
-        caveat=caveat(other_cores),
-        rounds="" if sizes.rounds == 1 else f", {sizes.rounds} times; figures are medians",
-        command="`make bench QUICK=1`" if quick else "`make bench`",
-    )
-    _, sections = _page()
-    _write(f"{text}\n{table(results)}\n", sections)
-    return PAGE
-
-
 def write_section(section: Section, results: Mapping[str, Sequence[Figures]], other_cores: float) -> Path:
     """Write a part of the page, where it stands or at the end; the others stay."""
-    count = len(results["ottla"])
-    rounds = "" if count == 1 else f"Figures are medians of {count} rounds. "
-    start, sections = _page()
-    introduction = section.introduction.format(rounds=rounds)
-    sections[section.title] = f"{introduction}\n{caveat(other_cores)}{table(results)}\n"
-    _write(start, sections)
+    body = section_text(section, len(results["ottla"]), other_cores, table(results))
+    start, sections = read_page()
+    sections[section.title] = body
+    write_sections(start, sections)
     return PAGE
 
 
-def _page() -> tuple[str, dict[str, str]]:
+def section_text(section: Section, count: int, other_cores: float, body: str) -> str:
+    """A section without its title."""
+    rounds = "" if count == 1 else f"Figures are medians of {count} rounds. "
+    return f"{section.introduction.format(rounds=rounds)}\n{caveat(other_cores)}{body}\n"
+
+
+def read_page(page: Path = PAGE) -> tuple[str, dict[str, str]]:
     """What is there before the first section, and the text of each section."""
-    text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    text = page.read_text(encoding="utf-8") if page.exists() else ""
     start, *parts = ("\n" + text).split("\n## ")
     sections = {title: body.strip() + "\n" for title, _, body in (part.partition("\n") for part in parts)}
     return start.strip() + "\n", sections
 
 
-def _write(start: str, sections: Mapping[str, str]) -> None:
+def write_sections(start: str, sections: Mapping[str, str], page: Path = PAGE) -> None:
+    """Write the page from its parts."""
     parts = [start, *(f"## {title}\n\n{body}" for title, body in sections.items())]
-    PAGE.write_text("\n".join(parts), encoding="utf-8")
+    page.write_text("\n".join(parts), encoding="utf-8")

@@ -1,6 +1,6 @@
 """Topics and records made with the raw client, for tests that look at single requests."""
 
-from compat_tests.eventually import eventually
+from compat_tests.eventually import PATIENCE_SECONDS, eventually
 from compat_tests.raw_client import RawClient
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.create_topics import (
@@ -42,7 +42,9 @@ def create_topic(raw: RawClient, name: str, partitions: int = 1, **configs: str)
     return bytes(result.topic_id)
 
 
-def wait_until_served(raw: RawClient, name: str, partitions: int) -> None:
+def wait_until_served(
+    raw: RawClient, name: str, partitions: int, patience_seconds: float = PATIENCE_SECONDS
+) -> None:
     """Wait until the leader of every partition answers for it: Kafka tells of a topic before it serves it."""
     wanted = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in range(partitions)]
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name, partitions=wanted)])
@@ -51,8 +53,8 @@ def wait_until_served(raw: RawClient, name: str, partitions: int) -> None:
         (topic,) = raw.send(request, LIST_OFFSETS_VERSION).topics
         return {partition.error_code for partition in topic.partitions}
 
-    eventually(errors, {ErrorCode.NONE})
-    eventually(lambda: len(describe(raw, name).partitions), partitions)
+    eventually(errors, {ErrorCode.NONE}, patience_seconds)
+    eventually(lambda: len(describe(raw, name).partitions), partitions, patience_seconds)
 
 
 def describe(raw: RawClient, name: str) -> MetadataResponseTopic:

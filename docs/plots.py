@@ -14,6 +14,7 @@ from html import escape
 Points = Sequence[tuple[float, float]]
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 240, 64, 28, 12
+_WIDE = 760  # for rows with long names
 _COLOURS = ("#2563eb", "#db2777", "#16a34a", "#d97706", "#7c3aed", "#0891b2")
 _GREY, _PALE = "#6b7280", "#e5e7eb"
 _GOOD, _BAD, _NEUTRAL = "#16a34a", "#dc2626", "#2563eb"
@@ -101,14 +102,14 @@ def ratios(rows: Sequence[Ratio], caption: str) -> str:
     numbers = [number for row in rows for number in (row.low, row.high, row.aim or 1.0) if number > 0]
     low = min([*numbers, 0.5]) / 1.15
     high = max([*numbers, 2.0]) * 1.15
-    left, right, top = 300, _WIDTH - 62, 28
+    left, right, top = 350, _WIDE - 62, 28
 
     def x(ratio: float) -> float:
         bounded = min(max(ratio, low), high)
         return left + (right - left) * math.log(bounded / low) / math.log(high / low)
 
     bottom = top + 20 * len(rows)
-    parts = [f'<text x="{left}" y="12" fill="{_GREY}">{escape(caption)}</text>']
+    parts = [f'<text x="8" y="12" fill="{_GREY}">{escape(caption)}</text>']
     for tick in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20):
         if low <= tick <= high:
             colour, width = (_GREY, 1.5) if tick == 1 else (_PALE, 1)
@@ -125,21 +126,22 @@ def ratios(rows: Sequence[Ratio], caption: str) -> str:
             f'<line x1="{x(row.low):.1f}" x2="{x(row.high):.1f}" y1="{y}" y2="{y}" stroke="{colour}" '
             f'stroke-width="3" stroke-opacity="0.4"/>'
             f'<circle cx="{x(row.middle):.1f}" cy="{y}" r="4.5" fill="{colour}"/>'
-            f'<text x="{_WIDTH - 6}" y="{y + 4}" text-anchor="end" fill="{colour}">{row.middle:.2f} ×</text>'
+            f'<text x="{_WIDE - 6}" y="{y + 4}" text-anchor="end" fill="{colour}">{row.middle:.2f} ×</text>'
         )
         if row.aim is not None:
             at = x(row.aim)
             parts.append(
                 f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{y - 7}" y2="{y + 7}" stroke="#111827" stroke-width="2"/>'
             )
-    return _svg(bottom + 22, parts)
+    return _svg(bottom + 22, parts, _WIDE)
 
 
 def standalone(svg: str) -> str:
     """The plot as a file of its own."""
     opening, _, rest = svg.partition(">")
     ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    return f'{opening} xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}">{ground}{rest}\n'
+    width = opening.split('"')[1].split()[2]
+    return f'{opening} xmlns="http://www.w3.org/2000/svg" width="{width}">{ground}{rest}\n'
 
 
 def _line(number: int, name: str, points: Points) -> str:
@@ -181,8 +183,8 @@ def _y(y: float, last: float) -> float:
     return _HEIGHT - _BOTTOM - (_HEIGHT - _BOTTOM - _TOP - 14) * y / last
 
 
-def _svg(height: int, parts: Sequence[str]) -> str:
+def _svg(height: int, parts: Sequence[str], width: int = _WIDTH) -> str:
     return (
-        f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" font-family="system-ui, sans-serif" font-size="12">'
+        f'<svg viewBox="0 0 {width} {height}" role="img" font-family="system-ui, sans-serif" font-size="12">'
         f"{''.join(parts)}</svg>"
     )

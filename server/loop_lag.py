@@ -1,7 +1,7 @@
 """How late the event loop is: for how long somebody who comes at any moment waits until the loop looks.
 
 Between two waits for input and output the loop works through every task that can go on; whoever comes meanwhile waits
-for the rest of that pass. With the length of the passes it is known how late the loop would have been for somebody who came
+for the rest of that pass. From the lengths of the passes it is known how late the loop would be for somebody who comes
 at any moment: of a pass of `d` seconds, the first `d - x` make him wait longer than `x`. So only passes that are long
 enough to matter are counted, in buckets an eighth of an octave wide.
 

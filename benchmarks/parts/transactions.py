@@ -1,40 +1,30 @@
-"""`python -m benchmarks.transactions`: what transactions cost, on Ottla and a real Kafka in turns in one run.
-
-The same load with a commit every 100 ms and without transactions, in short stretches by turns, so that both meet the
-same machine; and how many transactions of one record are committed in a second, by one producer and by twenty. It
-writes its part of docs/benchmarks.md; QUICK=1 for one round.
+"""What transactions cost: the same load with a commit every 100 ms and without transactions, in short stretches by
+turns, so that both meet the same machine; and how many transactions of one record are committed in a second, by one
+producer and by twenty.
 """
 
-import os
 import statistics
-import sys
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 from confluent_kafka import Producer
 
-from benchmarks.clients import PATIENCE_SECONDS, Stopwatch, create_topic, timed
-from benchmarks.measures import Figures, Measure
-from benchmarks.process_figures import OtherWork
-from benchmarks.report import TRANSACTIONS, caveat, shown, table, write_section
-from compat_tests.broker_process import BrokerProcess
-from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
-from compat_tests.ottla_process import OttlaProcess
+from benchmarks.bench import Bench, Part
+from benchmarks.clients import PATIENCE_SECONDS, create_topic
+from benchmarks.measures import Aim, Measure
+from benchmarks.process_figures import Stopwatch, Target, timed
+from benchmarks.report import TRANSACTIONS
 
 VALUE = bytes(1024)
-STRETCH_SECONDS, STRETCHES, WARM_UP_STRETCHES = 1.0, 15, 4
+STRETCH_SECONDS, STRETCHES, WARM_UP_STRETCHES = 1.0, 8, 2
+QUICK_STRETCHES = 3
 COMMIT_SECONDS = 0.1
-COUNT_SECONDS = 5.0
+COUNT_SECONDS, QUICK_COUNT_SECONDS = 4.0, 1.0
 PRODUCERS = 20
-BROKERS: dict[str, Callable[[], BrokerProcess]] = {
-    "ottla": OttlaProcess,
-    "kafka": lambda: RealKafka(java_options=KAFKA_DEFAULT_OPTIONS),
-}
 PLAIN = Measure("produce 1 KB records, idempotent", "MB/s", True)
 TRANSACTIONAL = Measure("the same with a commit every 100 ms", "MB/s", True)
-KEPT = Measure("throughput that is kept with transactions", "%", True)
+KEPT = Measure("throughput that is kept with transactions", "%", True, Aim(value_at_least=97))
 PLAIN_CPU = Measure("produce 1 KB records, idempotent: broker CPU", "s/GB", False)
 TRANSACTIONAL_CPU = Measure("the same with a commit every 100 ms: broker CPU", "s/GB", False)
 ONE = Measure("transactions of one record, 1 producer", "/s", True)
@@ -43,29 +33,11 @@ TWENTY = Measure(f"transactions of one record, {PRODUCERS} producers", "/s", Tru
 TWENTY_CPU = Measure(f"transactions of one record, {PRODUCERS} producers: broker CPU each", "µs", False)
 
 
-def main() -> int:
-    """Measure everything, print the table, write it into the page."""
-    rounds = 1 if os.environ.get("QUICK", "") not in ("", "0") else 3
-    others = OtherWork()
-    results: dict[str, list[Figures]] = {name: [] for name in BROKERS}
-    for _ in range(rounds):
-        for name, make in BROKERS.items():
-            with make() as broker:
-                figures = measure_transactions(broker)
-                broker.stop()
-            results[name].append(figures)
-            for what, value in figures.items():
-                print(f"{name:6} {what.title:64} {shown(what, value):>14}", flush=True)
-    other_cores = others.cores()
-    print(f"\n{table(results)}\n\n{caveat(other_cores)}", end="")
-    print(f"written to {write_section(TRANSACTIONS, results, other_cores)}")
-    return 0
-
-
-def measure_transactions(broker: BrokerProcess) -> Figures:
+def measure_transactions(bench: Bench) -> None:
     """All figures of one broker."""
+    broker = bench.broker
     create_topic(broker, "load")
-    create_topic(broker, "small", partitions=PRODUCERS)
+    create_topic(broker, "one-record", partitions=PRODUCERS)
     plain, transactional = Load(broker), Load(broker, "load")
     for _ in range(WARM_UP_STRETCHES):
         plain.run(STRETCH_SECONDS)
@@ -74,27 +46,26 @@ def measure_transactions(broker: BrokerProcess) -> Figures:
     transactional.forget()
     # Neighbours are compared, and the median taken: the machine may be slow for a while.
     kept = []
-    for _ in range(STRETCHES):
+    for _ in range(bench.size(STRETCHES, QUICK_STRETCHES)):
         before = plain.run(STRETCH_SECONDS)
         kept.append(transactional.run(STRETCH_SECONDS) / before)
-    figures: Figures = {
-        PLAIN: plain.megabytes / plain.watch.seconds,
-        TRANSACTIONAL: transactional.megabytes / transactional.watch.seconds,
-        PLAIN_CPU: plain.watch.broker_cpu_seconds / plain.megabytes * 1000,
-        TRANSACTIONAL_CPU: transactional.watch.broker_cpu_seconds / transactional.megabytes * 1000,
-    }
-    figures[KEPT] = statistics.median(kept) * 100
-    _count_commits(broker, PRODUCERS, COUNT_SECONDS / 2)
-    figures[ONE], figures[ONE_CPU] = _count_commits(broker, 1, COUNT_SECONDS)
-    figures[TWENTY], figures[TWENTY_CPU] = _count_commits(broker, PRODUCERS, COUNT_SECONDS)
-    order = (PLAIN, TRANSACTIONAL, KEPT, PLAIN_CPU, TRANSACTIONAL_CPU, ONE, ONE_CPU, TWENTY, TWENTY_CPU)
-    return {what: figures[what] for what in order}
+    bench.note(PLAIN, plain.megabytes / plain.watch.seconds, plain.watch)
+    bench.note(TRANSACTIONAL, transactional.megabytes / transactional.watch.seconds, transactional.watch)
+    bench.note(KEPT, statistics.median(kept) * 100)
+    bench.note(PLAIN_CPU, plain.watch.broker_cpu_seconds / plain.megabytes * 1000)
+    bench.note(TRANSACTIONAL_CPU, transactional.watch.broker_cpu_seconds / transactional.megabytes * 1000)
+    seconds = bench.size(COUNT_SECONDS, QUICK_COUNT_SECONDS)
+    _count_commits(broker, PRODUCERS, seconds / 2)
+    for measure, cpu, producers in ((ONE, ONE_CPU, 1), (TWENTY, TWENTY_CPU, PRODUCERS)):
+        watch = _count_commits(broker, producers, seconds)
+        bench.note(measure, watch.result["commits"] / watch.seconds, watch)
+        bench.note(cpu, watch.broker_cpu_seconds / watch.result["commits"] * 1e6)
 
 
 class Load:
     """As many records as go through, with or without transactions; adds up what it sent and how long that took."""
 
-    def __init__(self, broker: BrokerProcess, transactional_id: str = "") -> None:
+    def __init__(self, broker: Target, transactional_id: str = "") -> None:
         self._broker = broker
         self._is_transactional = bool(transactional_id)
         self._producer = _producer(broker, transactional_id)
@@ -121,6 +92,12 @@ class Load:
         self.megabytes += records * len(VALUE) / 1e6
         self.watch.seconds += watch.seconds
         self.watch.broker_cpu_seconds += watch.broker_cpu_seconds
+        self.watch.client, self.watch.client_waits, self.watch.cores = (
+            watch.client,
+            watch.client_waits,
+            watch.cores,
+        )
+        self.watch.resident_mb = watch.resident_mb
         return records / watch.seconds
 
     def _send_until(self, moment: float) -> int:
@@ -136,8 +113,8 @@ class Load:
         return records
 
 
-def _count_commits(broker: BrokerProcess, producers: int, seconds: float) -> tuple[float, float]:
-    """Transactions of one record in a second, all producers together, and the broker's CPU for each in microseconds."""
+def _count_commits(broker: Target, producers: int, seconds: float) -> Stopwatch:
+    """Transactions of one record for so long, all producers together."""
     clients = [_producer(broker, f"{producers}-{number}", **{"linger.ms": 0}) for number in range(producers)]
     counts = [0] * producers
     end = 0.0
@@ -146,7 +123,7 @@ def _count_commits(broker: BrokerProcess, producers: int, seconds: float) -> tup
         client = clients[number]
         while time.perf_counter() < end:
             client.begin_transaction()
-            client.produce("small", b"x" * 100, partition=number)
+            client.produce("one-record", b"x" * 100, partition=number)
             client.commit_transaction(PATIENCE_SECONDS)
             counts[number] += 1
 
@@ -157,10 +134,11 @@ def _count_commits(broker: BrokerProcess, producers: int, seconds: float) -> tup
             thread.start()
         for thread in threads:
             thread.join()
-    return sum(counts) / watch.seconds, watch.broker_cpu_seconds / sum(counts) * 1e6
+    watch.result["commits"] = sum(counts)
+    return watch
 
 
-def _producer(broker: BrokerProcess, transactional_id: str = "", **settings: Any) -> Producer:
+def _producer(broker: Target, transactional_id: str = "", **settings: Any) -> Producer:
     own = {"transactional.id": transactional_id} if transactional_id else {}
     producer = Producer(
         {
@@ -180,5 +158,10 @@ def _producer(broker: BrokerProcess, transactional_id: str = "", **settings: Any
     return producer
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+TRANSACTIONS_PART = Part(
+    "transactions",
+    TRANSACTIONS,
+    (PLAIN, TRANSACTIONAL, KEPT, PLAIN_CPU, TRANSACTIONAL_CPU, ONE, ONE_CPU, TWENTY, TWENTY_CPU),
+    measure_transactions,
+    seconds=45,
+)

@@ -1,0 +1,105 @@
+"""A part of the benchmark, and what it has at hand while it runs on one broker in one round."""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from benchmarks.client_process import run_client
+from benchmarks.measures import Entry, Figures, Measure
+from benchmarks.process_figures import Stopwatch
+from benchmarks.report import Section
+from benchmarks.results import PartResults
+from compat_tests.broker_process import BrokerProcess
+from compat_tests.kafka.real import KAFKA_DEFAULT_OPTIONS, RealKafka
+from compat_tests.ottla_process import OttlaProcess
+
+T = TypeVar("T")
+
+OTTLA, KAFKA = "ottla", "kafka"
+MACHINE = "machine"  # in place of a broker: what the machine can do by itself
+BROKER_NAMES = (OTTLA, KAFKA)
+
+
+def make_broker(name: str, data_dir: Path | None, properties: Mapping[str, str]) -> BrokerProcess:
+    """One of the two; Kafka with its own start script's JVM settings."""
+    if name == OTTLA:
+        return OttlaProcess(data_dir, properties)
+    return RealKafka(data_dir, properties, java_options=KAFKA_DEFAULT_OPTIONS)
+
+
+def is_quick() -> bool:
+    """Whether a short run is asked for."""
+    return os.environ.get("QUICK", "") not in ("", "0")
+
+
+class Bench:
+    """One pass: a broker that runs, and the figures taken so far."""
+
+    def __init__(
+        self,
+        broker: BrokerProcess | None,
+        quick: bool,
+        say: Callable[[Measure, Entry], None],
+        started_at: float = 0.0,
+    ) -> None:
+        self._broker = broker
+        self.quick = quick
+        self.started_at = started_at
+        self.entries: dict[str, Entry] = {}
+        self._say = say
+
+    @property
+    def broker(self) -> BrokerProcess:
+        """The broker that is measured; a part of the machine has none."""
+        assert self._broker is not None, "no broker runs in this part"
+        return self._broker
+
+    def size(self, full: T, quick: T) -> T:
+        """How much, in a full run and in a short one."""
+        return quick if self.quick else full
+
+    def run(self, function: Callable[..., Stopwatch], **arguments: Any) -> Stopwatch:
+        """Call a client's function on the broker in a process of its own."""
+        return run_client(self.broker, function, **arguments)
+
+    def note(self, measure: Measure, value: float, watch: Stopwatch | None = None) -> None:
+        """A figure, with what the stopwatch saw beside it."""
+        entry = Entry(value)
+        if watch is not None:
+            entry = Entry(value, watch.resident_mb, watch.client, watch.client_waits, watch.cores)
+        self.entries[measure.title] = entry
+        self._say(measure, entry)
+
+    def note_all(self, figures: Figures) -> None:
+        """Figures with nothing beside them."""
+        for measure, value in figures.items():
+            self.note(measure, value)
+
+    def rest(self, seconds: float) -> None:
+        """Let the broker come to rest."""
+        time.sleep(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What can be run alone: `make bench ONLY=name`."""
+
+    name: str
+    section: Section
+    measures: Sequence[Measure]
+    run: Callable[[Bench], None]
+    shares_broker: bool = True  # with the other parts of a pass, which is warm by then
+    properties: Mapping[str, str] = field(default_factory=dict)
+    fill: Callable[[Path, bool], None] | None = None  # makes the directory on which both brokers start, once
+    plots: Callable[[PartResults], Mapping[str, tuple[str, str]]] | None = None
+    is_of_start: bool = False  # before anything else, on a broker that is not warm
+    is_of_machine: bool = False
+    in_quick: bool = True
+    rounds: int = 3
+    seconds: float = 20  # about, on one broker in a full run, until it has been seen
+
+    def rounds_in(self, quick: bool) -> int:
+        return 1 if quick else self.rounds

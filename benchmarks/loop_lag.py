@@ -1,0 +1,37 @@
+"""How late Ottla's event loop was, as the broker itself tells when it is asked by a signal."""
+
+import re
+import signal
+import time
+
+from compat_tests.broker_process import BrokerProcess
+from compat_tests.ottla_process import OttlaProcess
+
+PATIENCE_SECONDS = 10
+FIGURES = ("p50_ms", "p99_ms", "p999_ms", "max_ms")
+_LINE = re.compile(r"loop lag (.*)")
+_FIGURE = re.compile(r"(\w+)=([\d.]+)")
+
+
+def begin_lag(broker: BrokerProcess) -> None:
+    """Have the time from here counted."""
+    read_lag(broker)
+
+
+def read_lag(broker: BrokerProcess) -> dict[str, float]:
+    """How late the loop was since the last call; nothing for a broker that does not tell."""
+    if not isinstance(broker, OttlaProcess):
+        return {}
+    seen = len(_lines(broker))
+    broker.send_signal(signal.SIGUSR1)
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while len(lines := _lines(broker)) == seen:
+        assert time.monotonic() < deadline, "the broker does not tell how late its loop is"
+        time.sleep(0.01)
+    figures = {name: float(value) for name, value in _FIGURE.findall(lines[-1])}
+    return {name: figures[name] for name in FIGURES if name in figures}
+
+
+def _lines(broker: BrokerProcess) -> list[str]:
+    # A line that is being written has no end yet.
+    return _LINE.findall(broker.log_path.read_text(errors="replace").rpartition("\n")[0])

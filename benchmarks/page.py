@@ -1,0 +1,140 @@
+"""docs/benchmarks.md from the results of all parts: what is met and what is not, plots, and a section for each part.
+
+Sections of other modules (compaction, recovery, ...) stay where they are, behind these.
+"""
+
+import platform
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.bench import BROKER_NAMES, MACHINE, OTTLA, Part
+from benchmarks.loop_lag import FIGURES
+from benchmarks.measures import shown
+from benchmarks.plots import ratio_plots
+from benchmarks.process_figures import machine
+from benchmarks.report import PAGE, Row, caveat, read_page, row_of, section_text, table_of, write_sections
+from benchmarks.results import QUICK_DIRECTORY, PartResults, load
+from compat_tests.kafka.jars import KAFKA_VERSION
+from docs.plots import standalone
+
+QUICK_PAGE = QUICK_DIRECTORY.parent / "benchmarks.md"
+LAG_TITLE = "Loop lag"
+
+INTRODUCTION = """\
+# Benchmarks
+
+Ottla {version} on {python} beside Apache Kafka {kafka} with its own start script's JVM settings (1 GB heap), each as
+one process with a data directory of its own, on the same machine ({machine}), taken in turns in one run. Clients are
+processes of their own on the same machine, so absolute figures say as much about client and machine as about the
+brokers: what counts is the ratio, Ottla's figure divided by Kafka's of the same round (↑ more is better, ↓ less is
+better). It is the median of the rounds, and the spread is from the lowest to the highest.
+
+`limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time;
+the *machine*, when all cores were in use; else the *broker*. Where the client is the limit, a ratio of 1 is
+all that can be asked of a broker. *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which
+sends requests that were made before over plain sockets and costs far less than a stock client.
+CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
+Kafka's.
+
+Run it yourself: `make bench` (about half an hour), `make bench QUICK=1` (about two minutes, into `.cache/bench`), or
+a part alone, such as `make bench ONLY=produce`.
+"""
+
+LAG_INTRODUCTION = """\
+How late Ottla's event loop was for somebody who came at any moment of a part, in milliseconds: the broker measures it
+when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all.
+"""
+
+
+def write_page(parts: Sequence[Part], quick: bool) -> Path:
+    """Write the page and its plots from what is there."""
+    page = QUICK_PAGE if quick else PAGE
+    plots = page.parent / "benchmarks" if not quick else page.parent / "plots"
+    plots.mkdir(parents=True, exist_ok=True)
+    found = [(part, results) for part in parts if (results := load(part.name, quick)) is not None]
+    rows = {part.name: rows_of(part, results) for part, results in found}
+    sections = {}
+    for part, results in found:
+        body = machine_table(part, results) if part.is_of_machine else table_of(rows[part.name])
+        drawn = part.plots(results) if part.plots is not None else {}
+        for name, (svg, caption) in drawn.items():
+            body += "\n\n" + _draw(plots, name, svg, caption)
+        sections[part.section.title] = section_text(part.section, len(results.rounds), 0.0, body)
+    sections[LAG_TITLE] = f"{LAG_INTRODUCTION}\n{lag_table(found)}\n"
+    _, others = read_page(page)
+    sections |= {title: body for title, body in others.items() if title not in sections}
+    start = introduction(found) + "\n" + caveat(max((each.other_cores for _, each in found), default=0.0))
+    start += summary([row for each in rows.values() for row in each])
+    for name, (svg, caption) in ratio_plots([row for each in rows.values() for row in each]).items():
+        start += "\n" + _draw(plots, name, svg, caption) + "\n"
+    write_sections(start, sections, page)
+    return page
+
+
+def rows_of(part: Part, results: PartResults) -> list[Row]:
+    """A row for each measure that both brokers have."""
+    if part.is_of_machine:
+        return []
+    found = [(measure, results.entries(measure.title, BROKER_NAMES)) for measure in part.measures]
+    return [row_of(measure, pairs) for measure, pairs in found if pairs]
+
+
+def introduction(found: Sequence[tuple[Part, PartResults]]) -> str:
+    """What is compared, and how."""
+    return INTRODUCTION.format(
+        version=next((results.version for _, results in found), "?"),
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        kafka=KAFKA_VERSION,
+        machine=machine(),
+    )
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """How many aims are met, and plainly which are not."""
+    judged = [row for row in rows if row.verdict.is_met is not None]
+    missed = [row for row in judged if not row.verdict.is_met]
+    text = f"**{len(judged) - len(missed)} of {len(judged)} aims are met.**"
+    if missed:
+        text += " Not met:\n\n"
+        text += "\n".join(f"- {_missed(row)}" for row in missed)
+    return text + "\n"
+
+
+def _missed(row: Row) -> str:
+    measure, verdict = row.measure, row.verdict
+    aim = measure.aim.words(measure.unit, verdict.limit) if measure.aim else ""
+    spread = f", {verdict.low:.2f} to {verdict.high:.2f}" if len(verdict.ratios) > 1 else ""
+    return (
+        f"{measure.title}: {shown(measure, verdict.ottla)} against {shown(measure, verdict.kafka)}, "
+        f"{verdict.ratio:.2f} ×{spread} (aim {aim})"
+    )
+
+
+def machine_table(part: Part, results: PartResults) -> str:
+    """What the machine can do: the median and the range of the rounds."""
+    lines = ["| | | from–to |", "|---|---:|---:|"]
+    for measure in part.measures:
+        values = [entry.value for (entry,) in results.entries(measure.title, (MACHINE,))]
+        if values:
+            span = f"{shown(measure, min(values))} – {shown(measure, max(values))}" if len(values) > 1 else ""
+            lines.append(f"| {measure.title} | {shown(measure, statistics.median(values))} | {span} |")
+    return "\n".join(lines)
+
+
+def lag_table(found: Sequence[tuple[Part, PartResults]]) -> str:
+    """A row for each part in which the loop was looked at."""
+    lines = ["| part | p50 | p99 | p99.9 | max |", "|---|---:|---:|---:|---:|"]
+    for part, results in found:
+        lags = results.lags(OTTLA)
+        if lags:
+            middle = [statistics.median(lag[name] for lag in lags) for name in FIGURES[:3]]
+            cells = [f"{value:.2f} ms" for value in (*middle, max(lag["max_ms"] for lag in lags))]
+            lines.append(f"| {part.section.title.lower()} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _draw(directory: Path, name: str, svg: str, caption: str) -> str:
+    """Write a plot; the line of the page that shows it."""
+    (directory / f"{name}.svg").write_text(standalone(svg), encoding="utf-8")
+    return f"![{caption}]({directory.name}/{name}.svg)"

@@ -1,0 +1,40 @@
+"""A thousand connections that do nothing, and one that works beside them."""
+
+from benchmarks import clients, raw_load
+from benchmarks.bench import Bench, Part
+from benchmarks.measures import Aim, Measure
+from benchmarks.report import Section
+
+COUNT = 1000
+SECTION = Section(
+    "Idle connections",
+    f"""\
+{COUNT:,} connections are opened one after the other, each asks for ApiVersions once they are all there, and then they
+do nothing. One more sends records one after the other beside them. Memory is that of the whole broker, with what it
+held before.
+{{rounds}}""",
+)
+OPEN = Measure(f"{COUNT:,} connections opened and answered", "ms", False, Aim(ratio_at_most=1.0))
+MEMORY = Measure(f"resident memory with {COUNT:,} idle connections", "MB", False, Aim(ratio_at_most=0.15))
+BESIDE = Measure(f"raw serial beside {COUNT:,} idle connections: p50", "ms", False, Aim(ratio_at_most=1.0))
+BESIDE_P99 = Measure(
+    f"raw serial beside {COUNT:,} idle connections: p99", "ms", False, Aim(ratio_at_most=1.0)
+)
+
+
+def measure_connections(bench: Bench) -> None:
+    """Once without a clock."""
+    clients.create_topic(bench.broker, "beside")
+    for _ in range(2):
+        watch = bench.run(
+            raw_load.idle_connections, topic="beside", count=COUNT, serial_count=bench.size(3_000, 500)
+        )
+    bench.note(OPEN, watch.seconds * 1000, watch)
+    bench.note(MEMORY, watch.result["resident_mb"])
+    bench.note(BESIDE, watch.result["p50"])
+    bench.note(BESIDE_P99, watch.result["p99"])
+
+
+CONNECTIONS_PART = Part(
+    "connections", SECTION, (OPEN, MEMORY, BESIDE, BESIDE_P99), measure_connections, seconds=6
+)

@@ -1,0 +1,101 @@
+"""Consuming what is there: records of several sizes, one consumer and ten, with librdkafka and with the raw load."""
+
+from dataclasses import dataclass
+
+from benchmarks import clients, raw_load
+from benchmarks.bench import Bench, Part
+from benchmarks.measures import Aim, Measure
+from benchmarks.report import Section
+
+FASTER, CHEAPER = Aim(ratio_at_least=1.0), Aim(ratio_at_most=1.0)
+CONSUMERS = 10
+RAW_FETCH_BATCHES = 8
+BATCH_BYTES = 120_000  # about: fetches of the raw load are of eight batches, a megabyte
+SECTION = Section(
+    "Consume",
+    f"""\
+A consumer reads one partition from its beginning, from the page cache. {CONSUMERS} consumers all read the whole topic
+at once, in one process. The raw load asks for a megabyte at a time, with two requests under way on each connection.
+{{rounds}}""",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is read, and by how many."""
+
+    title: str
+    size: int
+    full: int
+    quick: int
+    consumers: int = 1
+    is_raw: bool = False
+
+    @property
+    def speed(self) -> Measure:
+        return Measure(self.title, "MB/s", True, FASTER)
+
+    @property
+    def cpu(self) -> Measure:
+        return Measure(f"{self.title}: broker CPU", "s/GB", False, CHEAPER)
+
+
+KINDS = (
+    Kind("consume 100 B", 100, 4_000_000, 800_000),
+    Kind("consume 1 KB", 1024, 700_000, 300_000),
+    Kind("consume 10 KB", 10_240, 80_000, 40_000),
+    Kind(f"{CONSUMERS} consumers on one topic, 1 KB", 1024, 150_000, 40_000, consumers=CONSUMERS),
+    Kind("raw consume 1 KB", 1024, 700_000, 300_000, is_raw=True),
+    Kind(
+        f"raw, {CONSUMERS} consumers on one topic, 1 KB",
+        1024,
+        300_000,
+        60_000,
+        consumers=CONSUMERS,
+        is_raw=True,
+    ),
+)
+
+
+def measure_consume(bench: Bench) -> None:
+    """A topic for each size, filled by the raw load, and read once before the clock runs."""
+    for size in dict.fromkeys(kind.size for kind in KINDS):
+        topic = f"consume-{size}"
+        clients.create_topic(bench.broker, topic)
+        count = max(bench.size(kind.full, kind.quick) for kind in KINDS if kind.size == size)
+        per_batch = BATCH_BYTES // size
+        bench.run(
+            raw_load.produce, topic=topic, size=size, records=per_batch, requests=count // per_batch + 1
+        )
+        for kind in (kind for kind in KINDS if kind.size == size):
+            _read(bench, topic, kind)
+
+
+def _read(bench: Bench, topic: str, kind: Kind) -> None:
+    count = bench.size(kind.full, kind.quick)
+    per_batch = BATCH_BYTES // kind.size
+    for part in (0.1, 1.0):
+        if kind.is_raw:
+            watch = bench.run(
+                raw_load.fetch,
+                topic=topic,
+                batch_bytes=len(raw_load.batch(kind.size, per_batch)),
+                batch_records=per_batch,
+                batches=int(count * part) // per_batch,
+                per_fetch=RAW_FETCH_BATCHES,
+                connections=kind.consumers,
+            )
+        else:
+            watch = bench.run(clients.fetch, topic=topic, count=int(count * part), consumers=kind.consumers)
+    gigabytes = watch.result["bytes"] / 1e9
+    bench.note(kind.speed, gigabytes * 1000 / watch.seconds, watch)
+    bench.note(kind.cpu, watch.broker_cpu_seconds / gigabytes)
+
+
+CONSUME_PART = Part(
+    "consume",
+    SECTION,
+    [measure for kind in KINDS for measure in (kind.speed, kind.cpu)],
+    measure_consume,
+    seconds=45,
+)

@@ -1,0 +1,78 @@
+"""Very many partitions: a thousand that are made and written to, and five thousand that do nothing."""
+
+import time
+
+from benchmarks import raw_load
+from benchmarks.bench import Bench, Part
+from benchmarks.measures import Aim, Measure
+from benchmarks.process_figures import cpu_seconds, resident_mb
+from benchmarks.report import Section
+from compat_tests.raw_client import RawClient
+from compat_tests.raw_topics import CREATE_VERSION, wait_until_served
+from ottla.wire.errors import ErrorCode
+from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
+
+WRITTEN, IDLE = 1000, 5000
+LOOK_SECONDS = 3
+PATIENCE_SECONDS = 120
+SECTION = Section(
+    "Many partitions",
+    f"""\
+A broker that has just been started makes a topic of {WRITTEN:,} partitions, and each is written to once; then a topic
+of {IDLE:,} partitions more, which nobody uses. A topic is made when the leader of every partition answers for it.
+Memory is that of the whole broker.
+{{rounds}}""",
+)
+NO_SLOWER, LIGHTER = Aim(ratio_at_most=1.0), Aim(ratio_at_most=0.15)
+CREATE = Measure(f"{WRITTEN:,} partitions made", "s", False, NO_SLOWER)
+WRITE = Measure(f"{WRITTEN:,} partitions, each written once", "s", False, NO_SLOWER)
+WRITE_MEMORY = Measure(f"{WRITTEN:,} partitions, each written once: resident memory", "MB", False, LIGHTER)
+CREATE_IDLE = Measure(f"{IDLE:,} partitions made", "s", False, NO_SLOWER)
+IDLE_MEMORY = Measure(f"{IDLE:,} idle partitions: resident memory", "MB", False, LIGHTER)
+IDLE_CPU = Measure(f"{IDLE:,} idle partitions: broker CPU", "% of a core", False, NO_SLOWER)
+
+
+def measure_partitions(bench: Bench) -> None:
+    """The brokers are not warm: making topics is what happens once."""
+    broker = bench.broker
+    bench.note(CREATE, _seconds_to_make(bench, "written", WRITTEN))
+    watch = bench.run(
+        raw_load.produce,
+        topic="written",
+        size=100,
+        records=1,
+        requests=WRITTEN,
+        connections=8,
+        partitions=WRITTEN,
+    )
+    bench.note(WRITE, watch.seconds, watch)
+    bench.note(WRITE_MEMORY, resident_mb(broker.pid))
+    bench.note(CREATE_IDLE, _seconds_to_make(bench, "idle", IDLE))
+    bench.note(IDLE_MEMORY, resident_mb(broker.pid))
+    bench.rest(bench.size(LOOK_SECONDS, 1))
+    cpu = cpu_seconds(broker.pid, with_children=True)
+    seconds = bench.size(LOOK_SECONDS, 1)
+    bench.rest(seconds)
+    used = cpu_seconds(broker.pid, with_children=True) - cpu
+    bench.note(IDLE_CPU, max(used / seconds * 100, 0.01))
+
+
+def _seconds_to_make(bench: Bench, topic: str, partitions: int) -> float:
+    before = time.perf_counter()
+    with RawClient.to(bench.broker.bootstrap) as raw:
+        wanted = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
+        request = CreateTopicsRequest(topics=[wanted], timeout_ms=60_000)
+        (result,) = raw.send(request, CREATE_VERSION).topics
+        assert result.error_code == ErrorCode.NONE, result.error_message
+        wait_until_served(raw, topic, partitions, PATIENCE_SECONDS)
+    return time.perf_counter() - before
+
+
+PARTITIONS_PART = Part(
+    "partitions",
+    SECTION,
+    (CREATE, WRITE, WRITE_MEMORY, CREATE_IDLE, IDLE_MEMORY, IDLE_CPU),
+    measure_partitions,
+    shares_broker=False,
+    seconds=25,
+)

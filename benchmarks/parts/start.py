@@ -1,0 +1,46 @@
+"""From the start of a process to its first acknowledgement, and the memory it holds: idle, and after all the load."""
+
+import time
+
+from benchmarks import clients
+from benchmarks.bench import Bench, Part
+from benchmarks.measures import Aim, Measure
+from benchmarks.process_figures import resident_mb
+from benchmarks.report import Section
+
+IDLE_SECONDS = 3
+START = Measure(
+    "process start to first acknowledgement", "s", False, Aim(ratio_at_most=0.06, value_at_most=0.4)
+)
+IDLE = Measure("resident memory, idle", "MB", False, Aim(ratio_at_most=0.1))
+LOADED = Measure("resident memory after the load", "MB", False, Aim(ratio_at_most=0.1))
+START_SECTION = Section(
+    "Start",
+    """\
+A client that is there as soon as the broker is ready sends a record with acks=all to a topic that does not exist yet.
+Memory is looked at three seconds later, when a broker has done what it does after its start.
+{rounds}""",
+)
+MEMORY_SECTION = Section(
+    "Memory after the load",
+    """\
+The same process after all the parts above.
+{rounds}""",
+)
+
+
+def measure_start(bench: Bench) -> None:
+    """Right after the start."""
+    clients.serial(bench.broker, "first", 1)
+    bench.note(START, time.perf_counter() - bench.started_at)
+    bench.rest(bench.size(IDLE_SECONDS, 1))
+    bench.note(IDLE, resident_mb(bench.broker.pid))
+
+
+def measure_memory(bench: Bench) -> None:
+    """When all is over."""
+    bench.note(LOADED, resident_mb(bench.broker.pid))
+
+
+START_PART = Part("start", START_SECTION, (START, IDLE), measure_start, is_of_start=True, seconds=5)
+MEMORY_PART = Part("memory", MEMORY_SECTION, (LOADED,), measure_memory, seconds=1)

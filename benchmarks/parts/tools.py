@@ -1,0 +1,52 @@
+"""Kafka's own measuring tools as the client."""
+
+from benchmarks import clients, java_tools
+from benchmarks.bench import Bench, Part
+from benchmarks.measures import Aim, Measure
+from benchmarks.process_figures import Stopwatch
+from benchmarks.report import Section
+
+SECTION = Section(
+    "Kafka's own tools",
+    """\
+ProducerPerformance, ConsumerPerformance and EndToEndLatency of Apache Kafka, with their defaults. Speeds are
+what they report, after a fifth as many records to warm up; their JVM shares the machine with the broker.
+{rounds}""",
+)
+PRODUCE = Measure("ProducerPerformance 1 KB, acks=all", "MB/s", True, Aim(ratio_at_least=1.3))
+PRODUCE_CPU = Measure("ProducerPerformance 1 KB: broker CPU", "s/GB", False, Aim(ratio_at_most=0.5))
+SMALL = Measure("ProducerPerformance 100 B, acks=1", "MB/s", True, Aim(ratio_at_least=1.3))
+SMALL_CPU = Measure("ProducerPerformance 100 B: broker CPU", "s/GB", False, Aim(ratio_at_most=0.5))
+CONSUME = Measure("ConsumerPerformance 1 KB", "MB/s", True, Aim(ratio_at_least=1.0))
+CONSUME_CPU = Measure("ConsumerPerformance 1 KB: broker CPU", "s/GB", False, Aim(ratio_at_most=1.0))
+LATENCY = Measure("EndToEndLatency, mean", "ms", False, Aim(ratio_at_most=0.8))
+
+
+def measure_tools(bench: Bench) -> None:
+    """One tool after the other."""
+    broker = bench.broker
+    for topic in ("tool-1024", "tool-100", "tool-latency"):
+        clients.create_topic(broker, topic)
+    count = bench.size(800_000, 150_000)
+    watch = java_tools.producer_performance(broker, "tool-1024", 1024, count, "all")
+    _note(bench, PRODUCE, PRODUCE_CPU, watch)
+    if not bench.quick:
+        watch = java_tools.producer_performance(broker, "tool-100", 100, 4_000_000, "1")
+        _note(bench, SMALL, SMALL_CPU, watch)
+    _note(bench, CONSUME, CONSUME_CPU, java_tools.consumer_performance(broker, "tool-1024", 1024, count))
+    watch = java_tools.end_to_end_latency(broker, "tool-latency", bench.size(8_000, 1_500))
+    bench.note(LATENCY, watch.result["mean"], watch)
+
+
+def _note(bench: Bench, speed: Measure, cpu: Measure, watch: Stopwatch) -> None:
+    bench.note(speed, watch.result["MB/s"], watch)
+    bench.note(cpu, watch.broker_cpu_seconds / (watch.result["bytes"] / 1e9))
+
+
+TOOLS_PART = Part(
+    "tools",
+    SECTION,
+    (PRODUCE, PRODUCE_CPU, SMALL, SMALL_CPU, CONSUME, CONSUME_CPU, LATENCY),
+    measure_tools,
+    seconds=35,
+)

@@ -1,0 +1,179 @@
+"""Runs parts on both brokers in turns, round after round, and keeps what each pass gave.
+
+In a round each broker is started once for the parts that share it, and once for each that does not. A part that fails
+is told and left out; the others go on, on a broker that is started anew if it died with it.
+"""
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+
+from benchmarks import clients, raw_load
+from benchmarks.bench import BROKER_NAMES, MACHINE, Bench, Part, make_broker
+from benchmarks.client_process import ClientFailed, run_client
+from benchmarks.loop_lag import begin_lag, read_lag
+from benchmarks.process_figures import OtherWork
+from benchmarks.progress import Progress
+from benchmarks.results import PartResults, Pass, save
+from compat_tests.broker_process import BrokerFailed, BrokerProcess
+
+WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS = 15.0, 5.0
+FAILURES = (
+    ArithmeticError,
+    AssertionError,
+    BrokerFailed,
+    ClientFailed,
+    KafkaException,
+    LookupError,
+    OSError,
+    RuntimeError,
+    ValueError,
+    subprocess.SubprocessError,
+)
+
+
+class Runner:
+    """One run of some parts."""
+
+    def __init__(self, parts: Sequence[Part], quick: bool) -> None:
+        self._parts = [part for part in parts if part.in_quick or not quick]
+        self._quick = quick
+        self._rounds = max(part.rounds_in(quick) for part in self._parts)
+        self._others = OtherWork()
+        self._scratch = tempfile.TemporaryDirectory(prefix="ottla-bench-")
+        today = datetime.now(UTC).date().isoformat()
+        self._results = {part.name: PartResults(part.name, today, version("ottla")) for part in self._parts}
+        steps = [
+            (name, part)
+            for part in self._parts
+            for name in self._names(part)
+            for _ in range(part.rounds_in(quick))
+        ]
+        self._progress = Progress(steps, quick)
+        self.failures: list[str] = []
+
+    def run(self) -> None:
+        """All rounds."""
+        with self._scratch:
+            for number in range(self._rounds):
+                due = [part for part in self._parts if number < part.rounds_in(self._quick)]
+                for part in due:
+                    self._results[part.name].rounds.append({})
+                for part in (part for part in due if part.is_of_machine):
+                    self._attempt(part, MACHINE, number, None)
+                shared = [part for part in due if part.shares_broker]
+                for name in BROKER_NAMES:
+                    if shared:
+                        self._shared_pass(shared, name, number)
+                for part in (part for part in due if not part.shares_broker and not part.is_of_machine):
+                    for name in BROKER_NAMES:
+                        self._own_pass(part, name, number)
+                self._save(due)
+
+    def _names(self, part: Part) -> Sequence[str]:
+        return (MACHINE,) if part.is_of_machine else BROKER_NAMES
+
+    def _shared_pass(self, parts: Sequence[Part], name: str, number: int) -> None:
+        """One process for all these parts, which is warm after the first of them."""
+        left = list(parts)
+        while left:
+            self._progress.begin(f"[{number + 1}/{self._rounds}] {name}")
+            broker = make_broker(name, None, {})
+            try:
+                broker.prepare()
+                started_at = time.perf_counter()
+                with broker:
+                    begin_lag(broker)
+                    if left[0].is_of_start:
+                        self._attempt(left.pop(0), name, number, broker, started_at)
+                    self._warm_up(broker)
+                    while left and _lives(broker):
+                        self._attempt(left.pop(0), name, number, broker)
+                    if _lives(broker):
+                        broker.stop()
+            except FAILURES as error:
+                self._failed(f"{name} between parts", error)
+                if left:  # the next part may have been the reason
+                    left.pop(0)
+
+    def _own_pass(self, part: Part, name: str, number: int) -> None:
+        """A process for this part alone, on its directory if it has one."""
+        self._progress.begin(f"[{number + 1}/{self._rounds}] {name} {part.name}")
+        try:
+            with make_broker(name, self._directory(part), part.properties) as broker:
+                begin_lag(broker)
+                self._attempt(part, name, number, broker)
+                if _lives(broker):
+                    broker.stop()
+        except FAILURES as error:
+            self._failed(f"{name} {part.name}", error)
+
+    def _directory(self, part: Part) -> Path | None:
+        if part.fill is None:
+            return None
+        directory = Path(self._scratch.name) / part.name
+        if not directory.exists():
+            self._progress.say("writes the logs that both brokers start on")
+            part.fill(directory, self._quick)
+        return directory
+
+    def _attempt(
+        self, part: Part, name: str, number: int, broker: BrokerProcess | None, started_at: float = 0.0
+    ) -> None:
+        """Run a part; keep its figures if all went well."""
+        self._progress.begin(f"[{number + 1}/{self._rounds}] {name} {part.name}")
+        bench = Bench(broker, self._quick, self._progress.figure, started_at)
+        try:
+            if broker is not None:
+                read_lag(broker)  # what was before is not this part's
+            part.run(bench)
+            lag = read_lag(broker) if broker is not None else {}
+            self._results[part.name].rounds[number][name] = Pass(bench.entries, lag)
+        except FAILURES as error:
+            self._failed(f"{name} {part.name}", error)
+        self._progress.end(name, part)
+
+    def _warm_up(self, broker: BrokerProcess) -> None:
+        """Some of everything for a while: a JIT compiler needs time rather than a certain amount of work."""
+        self._progress.say("warms up")
+        clients.create_topic(broker, "warm-up")
+        clients.create_topic(broker, "warm-up-8", 8)
+        end = time.perf_counter() + (QUICK_WARM_UP_SECONDS if self._quick else WARM_UP_SECONDS)
+        while time.perf_counter() < end:
+            run_client(broker, clients.produce, topic="warm-up", size=1024, count=40_000, acks="all")
+            run_client(broker, clients.fetch, topic="warm-up", count=40_000, consumers=2)
+            run_client(broker, clients.serial, topic="warm-up", count=300)
+            run_client(
+                broker,
+                raw_load.produce,
+                topic="warm-up-8",
+                size=100,
+                records=1,
+                requests=3_000,
+                connections=8,
+                partitions=8,
+            )
+
+    def _failed(self, what: str, error: BaseException) -> None:
+        words = f"{what} failed: {type(error).__name__}: {str(error).strip()[-400:]}"
+        self.failures.append(words)
+        self._progress.say(words)
+
+    def _save(self, parts: Sequence[Part]) -> None:
+        """What there is; a part without a round in which all its brokers were measured leaves its old results."""
+        other_cores = self._others.cores()
+        for part in parts:
+            results = self._results[part.name]
+            if any(set(self._names(part)) <= each.keys() for each in results.rounds):
+                results.other_cores = other_cores
+                save(results, self._quick)
+
+
+def _lives(broker: BrokerProcess) -> bool:
+    return broker.process is not None and broker.process.poll() is None

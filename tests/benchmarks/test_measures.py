@@ -1,0 +1,86 @@
+"""Aims, ratios, limits and percentiles: the arithmetic of the benchmark."""
+
+import pytest
+
+from benchmarks.measures import Aim, Entry, Measure, judge, limit_of, percentile, shown
+
+FASTER = Aim(ratio_at_least=1.3)
+
+
+@pytest.mark.parametrize(
+    ("aim", "ratio", "value", "limit", "expected"),
+    [
+        (FASTER, 1.3, 0, "broker", True),
+        (FASTER, 1.29, 0, "broker", False),
+        (FASTER, 1.29, 0, "machine", False),
+        (FASTER, 1.0, 0, "client", True),
+        (FASTER, 0.99, 0, "client", False),
+        (Aim(ratio_at_most=0.5), 0.5, 0, "broker", True),
+        (Aim(ratio_at_most=0.5), 0.51, 0, "client", False),
+        (Aim(ratio_at_most=0.06, value_at_most=0.4), 0.05, 0.41, "", False),
+        (Aim(ratio_at_most=0.06, value_at_most=0.4), 0.07, 0.3, "", False),
+        (Aim(ratio_at_most=0.06, value_at_most=0.4), 0.05, 0.3, "", True),
+        (Aim(value_at_least=97), 0.1, 97, "", True),
+        (Aim(value_at_least=97), 5, 96.9, "", False),
+    ],
+)
+def test_an_aim_is_met_or_not(aim: Aim, ratio: float, value: float, limit: str, expected: bool) -> None:
+    """Ratios and values count; a client that is the limit can only be asked for a ratio of 1."""
+    assert aim.is_met(ratio, value, limit) is expected
+
+
+def test_an_aim_in_words() -> None:
+    """As the table shows it, with the aim that holds."""
+    assert FASTER.words("MB/s") == "≥ 1.3 ×"
+    assert FASTER.words("MB/s", "client") == "≥ 1 ×"
+    assert Aim(ratio_at_most=0.06, value_at_most=0.4).words("s") == "≤ 0.06 ×, ≤ 0.4 s"
+
+
+def test_rounds_are_compared_with_their_own_kind() -> None:
+    """Ratios are of the same round, and their median counts, not the ratio of the medians."""
+    measure = Measure("speed", "MB/s", True, FASTER)
+    ottla = [Entry(100), Entry(300), Entry(200)]
+    kafka = [Entry(50), Entry(100), Entry(200)]
+    verdict = judge(measure, ottla, kafka, 2)
+    assert verdict.ratios == (2.0, 3.0, 1.0)
+    assert (verdict.low, verdict.ratio, verdict.high) == (1.0, 2.0, 3.0)
+    assert (verdict.ottla, verdict.kafka) == (200, 100)
+    assert verdict.is_met is True
+
+
+def test_a_measure_without_an_aim_is_not_judged() -> None:
+    """Neither met nor missed."""
+    assert judge(Measure("speed", "MB/s", True), [Entry(1)], [Entry(2)], 2).is_met is None
+
+
+@pytest.mark.parametrize(
+    ("entry", "limit"),
+    [
+        (Entry(1), ""),
+        (Entry(1, client=0.95, cores=2.0), "client"),
+        (Entry(1, client=0.6, cores=1.95), "machine"),
+        (Entry(1, client=0.6, client_waits=0.35, cores=1.5), "machine"),
+        (Entry(1, client=0.6, client_waits=0.1, cores=1.5), "broker"),
+    ],
+)
+def test_what_the_limit_was(entry: Entry, limit: str) -> None:
+    """A thread of the client that never rests, all cores in use, or else the broker."""
+    assert limit_of([entry], 2) == limit
+
+
+def test_percentiles_are_values_that_occurred() -> None:
+    """Nearest rank: no value is made up between two others."""
+    values = [float(number) for number in range(1000, 0, -1)]
+    assert percentile(values, 0.5) == 500
+    assert percentile(values, 0.99) == 990
+    assert percentile(values, 0.999) == 999
+    assert percentile([7.0], 0.999) == 7
+    assert percentile([1.0, 2.0], 0.5) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1234.5, "1,234 ms"), (12.34, "12.3 ms"), (1.234, "1.23 ms"), (0.0, "0.00 ms")]
+)
+def test_figures_have_as_many_digits_as_they_deserve(value: float, text: str) -> None:
+    """Three or so."""
+    assert shown(Measure("m", "ms", False), value) == text
