@@ -19,4 +19,11 @@ class Known:
         return case.startswith(self.case) and self.client in ("", client)
 
 
-KNOWN: tuple[Known, ...] = ()
+KNOWN: tuple[Known, ...] = (
+    Known(
+        "configs: which configs of a topic are defaults",
+        "Kafka 4.1 and newer switch eligible leader replicas (KIP-966) on in new directories and set"
+        " min.insync.replicas for the whole cluster with it; Ottla, being one broker, does so only in directories"
+        " that a Kafka has made. The value is the same.",
+    ),
+)

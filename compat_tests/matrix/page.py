@@ -111,16 +111,21 @@ def _missing(rows: Iterable[Row]) -> str:
 
 
 def _failures(rows: Sequence[Row], known: Sequence[Known]) -> str:
-    lines = []
+    """Each case that failed, with why, and for whom."""
+    found: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        for name, area in row.areas.items():
-            for title, why in area.failed.items():
-                reason = next((k.reason for k in known if k.covers(row.client, f"{name}: {title}")), "")
-                words = f"{why}. {reason}" if reason else why
-                lines.append(
-                    f"- {row.title}, beside Kafka {REFERENCES.get(row.kafka, row.kafka)}, {name}: {title}: {words}"
-                )
+        for id_, why in whole(row).failed.items():
+            reason = next((each.reason for each in known if each.covers(row.client, id_)), "")
+            found.setdefault((f"{REFERENCES[row.kafka]}, {id_}", reason or why), []).append(row)
+    lines = [
+        f"- Beside Kafka {case}: {_sentence(why)} ({', '.join(row.title for row in failed)})"
+        for (case, why), failed in found.items()
+    ]
     return ("\n".join(lines) if lines else "Nothing.") + "\n"
+
+
+def _sentence(words: str) -> str:
+    return words if words.endswith(".") else f"{words}."
 
 
 def _not_offered(rows: Sequence[Row]) -> str:

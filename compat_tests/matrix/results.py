@@ -18,6 +18,20 @@ from compat_tests.matrix.judge import FAILED, NOT_OFFERED, PASSED, Verdict
 RESULTS = CHECKOUT / "docs" / "compatibility.json"
 DETAILS = CHECKOUT / "build" / "compat"
 
+AREAS = (
+    "connect and metadata",
+    "topics",
+    "configs",
+    "produce",
+    "fetch",
+    "offsets and timestamps",
+    "groups",
+    "share groups",
+    "transactions",
+    "admin calls",
+    "errors",
+)
+
 
 @dataclass
 class Area:
@@ -76,8 +90,9 @@ def missing_row(client: Client, kafka: str, ottla: str, why: str, cases: Iterabl
 
 
 def areas_of(rows: Iterable[Row]) -> list[str]:
-    """The areas in the order in which they are met."""
-    return list(dict.fromkeys(area for row in rows for area in row.areas))
+    """The areas of the rows, as a reader meets them when he begins to use a broker."""
+    met = dict.fromkeys(area for row in rows for area in row.areas)
+    return [area for area in AREAS if area in met] + [area for area in met if area not in AREAS]
 
 
 def whole(row: Row) -> Area:

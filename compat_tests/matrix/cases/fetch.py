@@ -137,7 +137,16 @@ def transactions(run: Run, topic: str) -> None:
         sent = [b64(f"{end}-{number}-{each}") for each in range(2)]
         stage.call("txn_send", as_=name, topic=topic, partition=0, values=sent)
         stage.call(end, as_=name)
+        wait_for_end(run, topic, (3, 6, 10)[number])
     stage.call("txn_close", as_=name)
+
+
+def wait_for_end(run: Run, topic: str, offset: int) -> None:
+    """Kafka answers the end of a transaction before its marker is in the log."""
+    run.until(
+        lambda: run.stage.call("list_offsets", topic=topic, partition=0, at="latest")["offset"],
+        lambda seen: seen == offset,
+    )
 
 
 @case(

@@ -6,7 +6,7 @@ from aiokafka import TopicPartition
 from aiokafka.admin import NewPartitions, NewTopic, RecordsToDelete
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, NotLeaderForPartitionError
 
 from compat_tests.matrix.drivers.aiokafka_driver.library import Library, by_topic, code_name
 from compat_tests.matrix.drivers.serving import Refused, Unsupported, by_partition
@@ -99,7 +99,10 @@ class Admin(Library):
             TopicPartition(topic, int(partition)): RecordsToDelete(offset)
             for partition, offset in before.items()
         }
-        answer = await (await self.admin()).delete_records(wanted)
+        try:
+            answer = await (await self.admin()).delete_records(wanted)
+        except NotLeaderForPartitionError:  # its own word for a partition that it has not heard of
+            raise LookupError("aiokafka knows no leader of the partition") from None
         return by_partition({place.partition: low for place, low in answer.items()})
 
     async def list_groups(self) -> dict[str, Any]:

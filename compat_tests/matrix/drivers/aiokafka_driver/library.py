@@ -7,9 +7,12 @@ from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import BrokerResponseError, ProducerFenced, UnknownError
 
-from compat_tests.matrix.drivers.serving import PATIENCE_MS, Refused, Unsupported, error_name
+from compat_tests.matrix.drivers.serving import Refused, Unsupported, error_name
 
 Offsets = dict[str, dict[str, int]]
+
+# It tries again for so long, also where nothing will change.
+LIBRARY_SECONDS = 10
 
 # It tells in its log what it will do again by itself.
 logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
@@ -21,7 +24,7 @@ class Library:
     def __init__(self, bootstrap: str) -> None:
         self.settings: dict[str, Any] = {
             "bootstrap_servers": bootstrap,
-            "request_timeout_ms": PATIENCE_MS,
+            "request_timeout_ms": LIBRARY_SECONDS * 1000,
             "retry_backoff_ms": 20,
         }
         self._admin: AIOKafkaAdminClient | None = None
