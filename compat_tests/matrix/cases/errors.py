@@ -62,7 +62,7 @@ def invalid_name(run: Run, call: str) -> object:
         answer = attempt_of(run, name, call, topics={name: 2})
     else:
         answer = attempt(run, call, kind="topic", name=name)
-    expect_one_of(answer, ["UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", LOCAL])
+    expect_one_of(answer, ["UNKNOWN_TOPIC_OR_PARTITION", "INVALID_TOPIC_EXCEPTION", LOCAL, {}])
     return answer
 
 

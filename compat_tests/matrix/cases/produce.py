@@ -106,11 +106,20 @@ def larger_limit(run: Run) -> object:
 @case(AREA, "empty and null values and keys", quick=True)
 def nothing_in_it(run: Run) -> object:
     topic = run.create()
-    sent = [(b"", b""), (None, b"key"), (b"value", None), (None, None), (b"", None)]
-    expect(produce(run, topic, [record(value, key) for value, key in sent]), acknowledged(5))
+    sent = [(b"", b""), (None, b"key"), (b"value", None), (b"", None)]
+    expect(produce(run, topic, [record(value, key) for value, key in sent]), acknowledged(4))
     found = [(each["value"], each["key"]) for each in stored(run, topic)]
     expect(found, [(b64(value), b64(key)) for value, key in sent])
     return found
+
+
+@case(AREA, "a record without a key and a value")
+def nothing_at_all(run: Run) -> object:
+    topic = run.create()
+    expect(produce(run, topic, [record(None, None)]), acknowledged(1))
+    [found] = stored(run, topic)
+    expect((found["value"], found["key"]), (None, None))
+    return None
 
 
 @case(AREA, "values and keys of any bytes")
