@@ -45,7 +45,7 @@ def committed(run: Run, group: str, topic: str) -> int:
     return int(run.stage.call("committed", group=group, topic=topic, partitions=[0])["0"])
 
 
-@case(AREA, "list groups: with members, and without", quick=True)
+@case(AREA, "list groups: with members, and without")
 def lists_groups(run: Run) -> object:
     topic = run.create()
     live, empty = live_group(run, topic), empty_group(run, topic)

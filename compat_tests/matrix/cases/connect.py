@@ -17,7 +17,7 @@ def partitions_of(found: dict[str, Any], topic: str) -> list[dict[str, Any]]:
     return sorted(found["topics"][topic]["partitions"], key=lambda each: each["partition"])
 
 
-@case(AREA, "says its version", quick=True)
+@case(AREA, "says its version")
 def version(run: Run) -> object:
     found = run.call("version")
     expect(sorted(found), ["library", "version"])

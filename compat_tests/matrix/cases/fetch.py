@@ -45,7 +45,7 @@ def empty(run: Run) -> object:
     return seen
 
 
-@case(AREA, "{codec} of another client", over={"codec": CODECS}, quick=True)
+@case(AREA, "{codec} of another client", over={"codec": CODECS})
 def codecs(run: Run, codec: str) -> object:
     topic = run.create()
     produce(run.stage, topic, numbered(100, size=500), codec=codec)
@@ -54,7 +54,7 @@ def codecs(run: Run, codec: str) -> object:
     return [each["offset"] for each in found]
 
 
-@case(AREA, "batches of all codecs in one partition, from the middle of one")
+@case(AREA, "batches of all codecs in one partition, from the middle of one", quick=True)
 def mixed_codecs(run: Run) -> object:
     topic = run.create()
     for codec in CODECS:

@@ -89,7 +89,6 @@ def reads_once(run: Run, protocol: str) -> object:
     AREA,
     "a member starts at the first record ({protocol})",
     over={"protocol": PROTOCOLS},
-    quick=True,
     since="4.0",
 )
 def from_the_start(run: Run, protocol: str) -> object:

@@ -49,7 +49,7 @@ TIMES = {
 }
 
 
-@case(AREA, "by a time {kind}", over={"kind": list(TIMES)}, quick=True)
+@case(AREA, "by a time {kind}", over={"kind": list(TIMES)})
 def by_time(run: Run, kind: str) -> object:
     topic = timed(run)
     when, wanted = TIMES[kind]

@@ -198,7 +198,7 @@ def created_again(run: Run) -> object:
     return None
 
 
-@case(AREA, "more partitions", quick=True)
+@case(AREA, "more partitions")
 def grows(run: Run) -> object:
     topic = run.create(partitions=1)
     expect(attempt_of(run, topic, "create_partitions", topics={topic: 4}), None)
