@@ -1,5 +1,7 @@
 """Topics and records made with the raw client, for tests that look at single requests."""
 
+from collections.abc import Mapping
+
 from compat_tests.eventually import PATIENCE_SECONDS, eventually
 from compat_tests.raw_client import RawClient
 from ottla.wire.errors import ErrorCode
@@ -28,6 +30,13 @@ LIST_OFFSETS_VERSION = 7
 
 def create_topic(raw: RawClient, name: str, partitions: int = 1, **configs: str) -> bytes:
     """Create a topic and wait until every partition is led and serves; returns its id."""
+    topic_id = request_topic(raw, name, partitions, configs)
+    wait_until_served(raw, name, partitions)
+    return topic_id
+
+
+def request_topic(raw: RawClient, name: str, partitions: int, configs: Mapping[str, str]) -> bytes:
+    """Have a topic created, without waiting until it serves; returns its id."""
     topic = CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -38,7 +47,6 @@ def create_topic(raw: RawClient, name: str, partitions: int = 1, **configs: str)
     )
     (result,) = raw.send(CreateTopicsRequest(topics=[topic]), CREATE_VERSION).topics
     assert result.error_code == ErrorCode.NONE, result.error_message
-    wait_until_served(raw, name, partitions)
     return bytes(result.topic_id)
 
 

@@ -14,7 +14,7 @@ from compat_tests.matrix.clients import client_named
 from compat_tests.matrix.display import side_by_side
 from compat_tests.matrix.judge import FAILED, BothBrokers
 
-CLIENTS = ("confluent-kafka", "aiokafka")
+CLIENTS = ("kafka-python", "confluent-kafka", "aiokafka")
 QUICK = [case for case in all_cases() if case.quick and not case.clients]
 
 

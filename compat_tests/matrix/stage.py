@@ -8,9 +8,10 @@ from typing import Self
 from compat_tests.matrix.clients import client_named
 from compat_tests.matrix.driver import Driver
 from compat_tests.raw_client import RawClient
-from compat_tests.raw_topics import create_topic
+from compat_tests.raw_topics import request_topic, wait_until_served
 
 STAGE_CLIENT = "confluent-kafka"
+PATIENCE_SECONDS = 60
 
 
 class Stage:
@@ -30,7 +31,8 @@ class Stage:
     def create_topic(self, topic: str, partitions: int, configs: Mapping[str, str]) -> None:
         """Make a topic that keeps records of any time, and wait until its leaders answer."""
         with RawClient.to(self.bootstrap) as raw:
-            create_topic(raw, topic, partitions, **{"retention.ms": "-1", **configs})
+            request_topic(raw, topic, partitions, {"retention.ms": "-1", **configs})
+            wait_until_served(raw, topic, partitions, PATIENCE_SECONDS)
 
     def pause(self, seconds: float) -> None:
         """Let some time pass between two observations."""
