@@ -6,7 +6,7 @@ from pathlib import Path
 from compat_tests.matrix.brokers import NEWEST, REFERENCES
 from compat_tests.matrix.clients import all_clients
 from compat_tests.matrix.driver import CHECKOUT
-from compat_tests.matrix.known import KNOWN, Known
+from compat_tests.matrix.known import KNOWN, LEFT_OUT, Known
 from compat_tests.matrix.picture import picture
 from compat_tests.matrix.results import Area, Row, areas_of, whole
 
@@ -48,6 +48,11 @@ def page(rows: Sequence[Row], known: Sequence[Known] = KNOWN) -> str:
         if older:
             parts += [f"## Beside Apache Kafka {REFERENCES[reference]}\n", OLDER, _short_table(older)]
     parts += ["## What did not pass\n", _failures(rows, known)]
+    parts += [
+        "## What is known to differ, and is not compared\n",
+        "\n".join(f"- {each}" for each in LEFT_OUT),
+        "",
+    ]
     parts += ["## What a library does not offer\n", _not_offered(newest)]
     return "\n".join(parts)
 
