@@ -5,12 +5,16 @@ takes longer than importing a room of ours. So its extension module is loaded by
 elsewhere, the package is imported as usual.
 """
 
-from collections.abc import Callable
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
-from typing import cast
+from typing import Protocol, cast
 
-Crc = Callable[[bytes | bytearray | memoryview], int]
+
+class Crc(Protocol):
+    """The checksum of some bytes, or of what has the checksum `crc` with those bytes behind it."""
+
+    def __call__(self, data: bytes | bytearray | memoryview, crc: int = 0, /) -> int: ...
+
 
 _EXTENSION = "crc32c._crc32c"
 

@@ -10,20 +10,31 @@ here, and so is every batch that is made anew: damage must not be given a new, r
 
 from __future__ import annotations
 
-from typing import Final
+from itertools import islice, repeat
 
+from ottla.log_store.compaction.chunk_keys import flags_of
 from ottla.log_store.compaction.chunks import Chunk
-from ottla.log_store.compaction.key_map import KeyMap, RecordFlags, has_any_between
-from ottla.log_store.compaction.rewriting import Rewritten, emptied, reduced, with_horizon
+from ottla.log_store.compaction.header_fields import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_TIMESTAMP,
+    LAST_OFFSET_DELTA,
+    MAX_TIMESTAMP,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+    Header,
+)
+from ottla.log_store.compaction.key_map import KeyMap
+from ottla.log_store.compaction.rewriting import Flags, Rewritten, emptied, reduced, with_horizon
+from ottla.log_store.compaction.small_batches import FEW, reduced_batches
 from ottla.log_store.compaction.transactions import CleanedTransactions
 from ottla.log_store.files import Buffer
 from ottla.log_store.txn_index import AbortedTxn
-from ottla.wire.records.header import CONTROL_BIT, LOG_OVERHEAD, TRANSACTIONAL_BIT, BatchView
-from ottla.wire.records.key_scan import batch_payload, scan_keys
+from ottla.wire.records.header import CONTROL_BIT, DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
+from ottla.wire.records.key_scan import scan_keys
 
 ProducerTail = tuple[int, int]  # last offset with data (-1 if there is none), producer epoch
-
-_SPECIAL: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
 
 KeptBatch = tuple[Buffer, int, int]  # its bytes, last offset and greatest timestamp
@@ -52,23 +63,45 @@ class BatchFilter:
 
     def filter(self, chunk: Chunk) -> list[KeptBatch]:
         """What is to be written for a chunk of batches."""
-        producers, end_offset = self._producers, self._end_offset
-        data = chunk.data
+        flags = flags_of(self._key_map, chunk)
+        superseded, firsts, with_tombstones = flags
+        going_of_each = map(superseded.count, repeat(1), firsts, islice(firsts, 1, None))
+        data, bounds = chunk.data, chunk.bounds
+        see_data = self._transactions.see_data
+        result: Rewritten | None
         kept: list[KeptBatch] = []
-        for (at, header), flags in zip(chunk.batches, self._flags_of(chunk), strict=True):
-            base_offset, length, _, _, _, attributes, delta, _, timestamp, producer_id, _, _, count = header
-            last_offset = base_offset + delta
-            if not attributes & _SPECIAL and count and not (flags is not None and flags.has_tombstones):
-                going = 0 if flags is None else flags.superseded.count(1)
-                if not going:
-                    kept.append((data[at : at + length + LOG_OVERHEAD], last_offset, timestamp))
-                    continue
-                if going == count and last_offset + 1 != end_offset and producer_id not in producers:
-                    continue
-            chunk.check(at, header)
-            result = self._decide(chunk.view(at), flags)
+        small = []  # batches that are made anew together, and their places
+        for index, (header, going) in enumerate(zip(chunk.headers, going_of_each, strict=True)):
+            attributes, count = header[ATTRIBUTES], header[RECORDS_COUNT]
+            last_offset = header[BASE_OFFSET] + header[LAST_OFFSET_DELTA]
+            if attributes & CONTROL_BIT:
+                result = self._filter_control(chunk, index)
+            elif attributes & TRANSACTIONAL_BIT and see_data(
+                header[PRODUCER_ID], header[BASE_OFFSET], last_offset
+            ):
+                result = self._emptied(chunk, index)
+            elif index in with_tombstones:
+                result = self._filter_tombstones(chunk, index, superseded[firsts[index] : firsts[index + 1]])
+            elif not going:
+                if count or self._must_stay(header):
+                    kept.append((data[bounds[index] : bounds[index + 1]], last_offset, header[MAX_TIMESTAMP]))
+                continue
+            elif going == count:
+                result = self._emptied(chunk, index)
+            elif count <= FEW:
+                small.append((index, len(kept)))
+                kept.append((b"", last_offset, 0))
+                continue
+            else:
+                chunk.check(index)
+                flags_of_batch = superseded[firsts[index] : firsts[index + 1]]
+                result = reduced(header, bytes(chunk.payload(index)), flags_of_batch)
             if result is not None:
                 kept.append((result.data, last_offset, result.max_timestamp))
+        if small:
+            made = reduced_batches(chunk, [index for index, _ in small], flags)
+            for (_, place), (batch, max_timestamp) in zip(small, made, strict=True):
+                kept[place] = (batch, kept[place][1], max_timestamp)
         return kept
 
     def take_aborted(self) -> list[AbortedTxn]:
@@ -76,94 +109,66 @@ class BatchFilter:
         taken, self._aborted = self._aborted, []
         return taken
 
-    def _flags_of(self, chunk: Chunk) -> list[RecordFlags | None]:
-        """What is known of the records of each batch; None for markers, for empty ones and behind the map's end."""
-        key_map = self._key_map
-        latest_offset = key_map.latest_offset
-        found: list[RecordFlags | None] = []
-        clean = []
-        for index, (_, header) in enumerate(chunk.batches):
-            flags = None
-            if header[0] <= latest_offset and not header[5] & CONTROL_BIT and header[12]:
-                flags = key_map.flags_of(header[0])
-                if flags is None:
-                    clean.append(index)
-            found.append(flags)
-        if clean:
-            self._look_at_clean(chunk, clean, found)
-        return found
-
-    def _look_at_clean(self, chunk: Chunk, indexes: list[int], found: list[RecordFlags | None]) -> None:
-        """Find out what is superseded in batches of the clean part, all at once: they tend to be small."""
-        payloads = []
-        records = 0
-        for index in indexes:
-            at, header = chunk.batches[index]
-            chunk.check(at, header)
-            payloads.append(chunk.payload(at, header))
-            records += header[12]
-        scan = scan_keys(b"".join(payloads), records)
-        superseded = self._key_map.flags_of_clean(scan)
-        start = 0
-        for index in indexes:
-            end = start + chunk.batches[index][1][12]
-            found[index] = RecordFlags(superseded[start:end], has_any_between(scan.tombstones, start, end))
-            start = end
-
-    def _decide(self, view: BatchView, flags: RecordFlags | None) -> Rewritten | None:
-        if view.is_control:
-            return self._filter_control(view)
-        if self._transactions.see_data(view):
-            return self._emptied(view)
-        if not view.records_count:
-            return _as_it_is(view) if self._must_stay(view) else None
-        if flags is None:
-            return _as_it_is(view)
-        payload = batch_payload(view)
-        superseded = flags.superseded
-        if flags.has_tombstones:
-            tombstones = scan_keys(payload, view.records_count).tombstones
-            if not view.has_delete_horizon:
-                if not all(superseded[index] for index in tombstones):
-                    return with_horizon(view, payload, superseded, self._new_horizon_ms)
-            elif self._now_ms >= view.base_timestamp:
-                superseded = bytearray(superseded)
-                for index in tombstones:
-                    superseded[index] = 1
+    def _filter_tombstones(self, chunk: Chunk, index: int, superseded: Flags) -> Rewritten | None:
+        """What becomes of a batch that has tombstones."""
+        chunk.check(index)
+        header = chunk.headers[index]
+        payload = bytes(chunk.payload(index))
+        tombstones = scan_keys(payload, header[RECORDS_COUNT]).tombstones
+        if not header[ATTRIBUTES] & DELETE_HORIZON_BIT:
+            if not all(superseded[record] for record in tombstones):
+                return with_horizon(header, payload, superseded, self._new_horizon_ms)
+        elif self._now_ms >= header[BASE_TIMESTAMP]:
+            superseded = bytearray(superseded)
+            for record in tombstones:
+                superseded[record] = 1
         if 1 not in superseded:
-            return _as_it_is(view)
+            return _as_it_is(chunk, index)
         if 0 not in superseded:
-            return self._emptied(view)
-        return reduced(view, payload, superseded)
+            return self._emptied(chunk, index)
+        return reduced(header, payload, superseded)
 
-    def _filter_control(self, view: BatchView) -> Rewritten | None:
-        marker = self._transactions.see_marker(view)
+    def _filter_control(self, chunk: Chunk, index: int) -> Rewritten | None:
+        """What becomes of a marker."""
+        chunk.check(index)
+        header = chunk.headers[index]
+        marker = self._transactions.see_marker(chunk.view(index))
         if marker.aborted is not None:
             self._aborted.append(marker.aborted)
         if not marker.is_removable:
-            return _as_it_is(view)
-        if not view.records_count:
-            return _as_it_is(view) if self._must_stay(view) else None
-        if not view.has_delete_horizon:
-            return with_horizon(view, batch_payload(view), bytes(view.records_count), self._new_horizon_ms)
-        if self._now_ms >= view.base_timestamp:
-            return self._emptied(view)
-        return _as_it_is(view)
+            return _as_it_is(chunk, index)
+        if not header[RECORDS_COUNT]:
+            return _as_it_is(chunk, index) if self._must_stay(header) else None
+        if not header[ATTRIBUTES] & DELETE_HORIZON_BIT:
+            return with_horizon(
+                header, bytes(chunk.payload(index)), bytes(header[RECORDS_COUNT]), self._new_horizon_ms
+            )
+        if self._now_ms >= header[BASE_TIMESTAMP]:
+            return self._emptied(chunk, index)
+        return _as_it_is(chunk, index)
 
-    def _must_stay(self, view: BatchView) -> bool:
-        if view.next_offset == self._end_offset:
+    def _must_stay(self, header: Header) -> bool:
+        """Whether something would be lost with a batch that has no records."""
+        last_offset = header[BASE_OFFSET] + header[LAST_OFFSET_DELTA]
+        if last_offset + 1 == self._end_offset:
             return True
-        tail = self._producers.get(view.producer_id) if view.has_producer_id else None
+        tail = self._producers.get(header[PRODUCER_ID])
         if tail is None:
             return False
-        last_offset, epoch = tail
-        if last_offset >= 0:
-            return view.last_offset == last_offset
-        return view.is_control and view.producer_epoch == epoch
+        if tail[0] >= 0:
+            return last_offset == tail[0]
+        return bool(header[ATTRIBUTES] & CONTROL_BIT) and header[PRODUCER_EPOCH] == tail[1]
 
-    def _emptied(self, view: BatchView) -> Rewritten | None:
-        return emptied(view) if self._must_stay(view) else None
+    def _emptied(self, chunk: Chunk, index: int) -> Rewritten | None:
+        """A batch that loses all its records."""
+        header = chunk.headers[index]
+        if not self._must_stay(header):
+            return None
+        chunk.check(index)
+        return emptied(header)
 
 
-def _as_it_is(view: BatchView) -> Rewritten:
-    return Rewritten(view.data, view.max_timestamp)
+def _as_it_is(chunk: Chunk, index: int) -> Rewritten:
+    return Rewritten(
+        chunk.data[chunk.bounds[index] : chunk.bounds[index + 1]], chunk.headers[index][MAX_TIMESTAMP]
+    )

@@ -2,14 +2,24 @@
 
 A chunk is about a quarter of a megabyte of whole batches. A batch is where it begins in the chunk and the fields of its
 header as they lie there (wire/records/header.py): a view object for each would take longer than all that is
-done with a batch of one record.
+done with a batch of one record. What can be done with all batches of a chunk in one go is done so.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from ottla.log_store.compaction.header_fields import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BATCH_LENGTH,
+    CRC,
+    LAST_OFFSET_DELTA,
+    MAGIC,
+    Header,
+)
 from ottla.log_store.compaction.throttle import Throttle
 from ottla.log_store.files import Buffer
 from ottla.log_store.segment import Segment
@@ -31,10 +41,6 @@ from ottla.wire.records.records import MAX_BATCH_BYTES
 
 _CHUNK_BYTES: Final = 1 << 18
 
-# base_offset, batch_length, leader_epoch, magic, crc, attributes, last_offset_delta, base_timestamp, max_timestamp,
-# producer_id, producer_epoch, base_sequence, records_count
-Header = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
-
 _unpack = HEADER.unpack_from
 
 
@@ -44,22 +50,46 @@ class Chunk(NamedTuple):
     path: str
     position: int
     data: memoryview
-    batches: list[tuple[int, Header]]
+    headers: list[Header]
+    bounds: list[int]  # where each batch begins in `data`, and at last where the last one ends
+    attributes: int  # the bits that any of them has
 
-    def check(self, at: int, header: Header) -> None:
+    def first_reaching(self, offset: int) -> int:
+        """The index of the first batch that ends at or behind an offset; of none, how many there are."""
+        headers = self.headers
+        if headers[0][BASE_OFFSET] + headers[0][LAST_OFFSET_DELTA] >= offset:
+            return 0
+        return bisect_left(
+            headers, offset, key=lambda header: header[BASE_OFFSET] + header[LAST_OFFSET_DELTA]
+        )
+
+    def check_all(self, first: int = 0) -> None:
+        """CorruptBatch if one of the batches from an index on is not what was written."""
+        data, bounds = self.data, self.bounds
+        found = [
+            crc32c(data[start + ATTRIBUTES_POSITION : end])
+            for start, end in zip(bounds[first:-1], bounds[first + 1 :], strict=True)
+        ]
+        if found != [header[CRC] for header in self.headers[first:]]:
+            for index in range(first, len(self.headers)):
+                self.check(index)
+
+    def check(self, index: int) -> None:
         """CorruptBatch if a batch is not what was written."""
-        end = at + header[1] + LOG_OVERHEAD
-        if header[4] != crc32c(self.data[at + ATTRIBUTES_POSITION : end]):
-            raise CorruptBatch(f"{self.path} is damaged at byte {self.position + at}: wrong checksum")
+        start = self.bounds[index]
+        if self.headers[index][CRC] != crc32c(
+            self.data[start + ATTRIBUTES_POSITION : self.bounds[index + 1]]
+        ):
+            raise CorruptBatch(f"{self.path} is damaged at byte {self.position + start}: wrong checksum")
 
-    def payload(self, at: int, header: Header) -> Buffer:
+    def payload(self, index: int) -> Buffer:
         """The records of a batch, decompressed."""
-        stored = self.data[at + HEADER_SIZE : at + header[1] + LOG_OVERHEAD]
-        codec = header[5] & CODEC_MASK
+        stored = self.data[self.bounds[index] + HEADER_SIZE : self.bounds[index + 1]]
+        codec = self.headers[index][ATTRIBUTES] & CODEC_MASK
         return decompress(codec, stored, MAX_BATCH_BYTES) if codec else stored
 
-    def view(self, at: int) -> BatchView:
-        return BatchView(self.data, at)
+    def view(self, index: int) -> BatchView:
+        return BatchView(self.data, self.bounds[index])
 
 
 def read_chunks(segment: Segment, position: int, throttle: Throttle) -> Iterator[Chunk]:
@@ -69,12 +99,11 @@ def read_chunks(segment: Segment, position: int, throttle: Throttle) -> Iterator
     while position < end:
         left = end - position
         data = memoryview(segment.read_fully(position, min(wanted, left)))
-        batches = _batches_in(data)
-        if batches:
-            at, header = batches[-1]
-            used = at + header[1] + LOG_OVERHEAD
+        headers, bounds, attributes = _batches_in(data)
+        if headers:
+            used = bounds[-1]
             throttle.spend(used)
-            yield Chunk(path, position, data[:used], batches)
+            yield Chunk(path, position, data[:used], headers, bounds, attributes)
             position += used
         else:
             size = batch_size_at(data, 0, len(data))
@@ -83,17 +112,20 @@ def read_chunks(segment: Segment, position: int, throttle: Throttle) -> Iterator
             wanted = size + _CHUNK_BYTES
 
 
-def _batches_in(data: memoryview) -> list[tuple[int, Header]]:
-    found = []
-    at, end = 0, len(data)
-    while end - at >= HEADER_SIZE:
+def _batches_in(data: memoryview) -> tuple[list[Header], list[int], int]:
+    headers = []
+    bounds = [0]
+    at, end, attributes = 0, len(data), 0
+    last = end - HEADER_SIZE
+    while at <= last:
         header: Header = _unpack(data, at)
-        length = header[1]
-        if header[3] != MAGIC_V2 or length < SMALLEST_BATCH_LENGTH:
+        length = header[BATCH_LENGTH]
+        if header[MAGIC] != MAGIC_V2 or length < SMALLEST_BATCH_LENGTH:
             batch_size_at(data, at, end)  # says why
-        after = at + length + LOG_OVERHEAD
-        if after > end:
+        at += length + LOG_OVERHEAD
+        if at > end:
             break
-        found.append((at, header))
-        at = after
-    return found
+        headers.append(header)
+        bounds.append(at)
+        attributes |= header[ATTRIBUTES]
+    return headers, bounds, attributes

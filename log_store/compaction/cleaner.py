@@ -18,10 +18,16 @@ from typing import Final
 
 from ottla.log_store.compaction.batch_filter import BatchFilter, KeptBatch
 from ottla.log_store.compaction.choice import group_segments
+from ottla.log_store.compaction.chunk_keys import map_keys
 from ottla.log_store.compaction.chunks import Chunk, read_chunks
 from ottla.log_store.compaction.cleaned_segment import CleanedSegment
+from ottla.log_store.compaction.header_fields import (
+    BASE_OFFSET,
+    LAST_OFFSET_DELTA,
+    RECORDS_COUNT,
+)
 from ottla.log_store.compaction.job import CleanedGroup, CleaningJob, CleaningResult
-from ottla.log_store.compaction.key_map import KeyMap, WaitingBatches
+from ottla.log_store.compaction.key_map import KeyMap
 from ottla.log_store.compaction.throttle import Throttle
 from ottla.log_store.compaction.transactions import CleanedTransactions
 from ottla.log_store.files import (
@@ -38,15 +44,7 @@ from ottla.log_store.files import (
 from ottla.log_store.retention import SegmentFacts
 from ottla.log_store.segment import Segment
 from ottla.log_store.txn_index import AbortedTxn, TxnIndex
-from ottla.wire.crc import crc32c
-from ottla.wire.records.header import (
-    ATTRIBUTES_POSITION,
-    CODEC_MASK,
-    CONTROL_BIT,
-    HEADER_SIZE,
-    LOG_OVERHEAD,
-    TRANSACTIONAL_BIT,
-)
+from ottla.wire.records.header import CONTROL_BIT, TRANSACTIONAL_BIT
 
 _SPECIAL: Final = TRANSACTIONAL_BIT | CONTROL_BIT
 
@@ -107,36 +105,16 @@ class _Cleaning:
 
     def _map_chunk(self, chunk: Chunk, transactions: CleanedTransactions) -> bool:
         """Take the keys of a chunk, those of small batches together; False if the map became full before its end."""
-        key_map = self.key_map
-        data = chunk.data
-        first_dirty_offset = self.job.first_dirty_offset
-        waiting = WaitingBatches(key_map)
-        add = waiting.add
-        for at, header in chunk.batches:
-            base_offset, length, _, _, crc, attributes, delta, _, _, _, _, _, count = header
-            end = at + length + LOG_OVERHEAD
-            last_offset = base_offset + delta
-            if last_offset < first_dirty_offset:
-                continue
-            if crc != crc32c(data[at + ATTRIBUTES_POSITION : end]):
-                chunk.check(at, header)  # says where
-            if not attributes & _SPECIAL:
-                is_wanted = count != 0
-            elif attributes & CONTROL_BIT:
-                is_wanted = False
-                transactions.see_marker(chunk.view(at))
-            else:
-                is_wanted = not transactions.see_data(chunk.view(at)) and count != 0
-            if is_wanted:
-                stored = data[at + HEADER_SIZE : end]
-                if not add(
-                    base_offset, count, chunk.payload(at, header) if attributes & CODEC_MASK else stored
-                ):
-                    return False
-            key_map.latest_offset = last_offset
-            self.indexed_bytes += length + LOG_OVERHEAD
-        waiting.into_map()
-        return True
+        key_map, bounds = self.key_map, chunk.bounds
+        first = chunk.first_reaching(self.job.first_dirty_offset)
+        chunk.check_all(first)
+        left_out = map_keys(key_map, chunk, _batches_with_keys(chunk, first, transactions))
+        end = len(chunk.headers) if left_out is None else left_out
+        if end > first:
+            last = chunk.headers[end - 1]
+            key_map.latest_offset = last[BASE_OFFSET] + last[LAST_OFFSET_DELTA]
+            self.indexed_bytes += bounds[end] - bounds[first]
+        return left_out is None
 
     def clean_groups(self) -> Iterator[CleanedGroup]:
         """Write the replacement of each group."""
@@ -199,6 +177,24 @@ class _Cleaning:
 
     def _open(self, base_offset: int) -> Segment:
         return Segment.open(self.fs, self.job.directory, base_offset, index_bytes=0, now_ms=self.job.now_ms)
+
+
+def _batches_with_keys(chunk: Chunk, first: int, transactions: CleanedTransactions) -> list[int]:
+    """The indexes of the batches from `first` on that have records, but for markers and what was aborted."""
+    if not chunk.attributes & _SPECIAL:
+        return [index for index in range(first, len(chunk.headers)) if chunk.headers[index][RECORDS_COUNT]]
+    found = []
+    for index in range(first, len(chunk.headers)):
+        base_offset, _, _, _, _, attributes, delta, _, _, producer_id, _, _, count = chunk.headers[index]
+        if attributes & _SPECIAL:
+            if attributes & CONTROL_BIT:
+                transactions.see_marker(chunk.view(index))
+                continue
+            if transactions.see_data(producer_id, base_offset, base_offset + delta):
+                continue
+        if count:
+            found.append(index)
+    return found
 
 
 def remove_leftovers(fs: FileSystem, directory: str) -> None:

@@ -18,21 +18,19 @@ tenths as many keys as in Kafka's map fit in then, each for about twice the time
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Sequence
-from itertools import repeat
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate, repeat
 from typing import Final, NamedTuple
 
 from ottla.log_store.compaction.digest_table import DigestTable
-from ottla.log_store.files import Buffer
-from ottla.wire.records.key_scan import NO_KEY, KeyScan, scan_keys
-from ottla.wire.records.records import InvalidRecord
+from ottla.wire.records.key_scan import NO_KEY, KeyScan
 
 # A slot of a dict just after it has grown, a number, the head of a bytes object, and rounding to its size class.
 BYTES_PER_KEY: Final = 60 + 32 + 33 + 8
-BYTES_PER_BATCH: Final = 2 * 2 * 8  # two numbers, in arrays that grow with some room to spare
-_MOST_WAITING_BYTES: Final = 1 << 17
+BYTES_PER_NUMBER: Final = 2 * 8  # in arrays that grow with some room to spare
+BYTES_PER_BATCH: Final = 2 * BYTES_PER_NUMBER
 
 # Shares of the memory: what the dict and all the rest take when keys first go to a table, the tables, the dict later.
 _FIRST_SPILL: Final = 0.75
@@ -41,16 +39,17 @@ _LATER_SPILL: Final = 0.125
 
 
 class RecordFlags(NamedTuple):
-    """What is known of the records of a batch: a byte for each, 1 if it is superseded or has no key, and whether some
-    have no value."""
+    """What is known of the records of some batches: a byte for each record, 1 if it is superseded or has no key; where
+    the bytes of each batch begin, and at last where those of the last one end; the batches with tombstones."""
 
     superseded: bytes | bytearray
-    has_tombstones: bool
+    bounds: Sequence[int]
+    with_tombstones: Collection[int]  # their indexes
 
 
 class KeyMap:
     """The last record of each key up to `latest_offset`. First everything is added, then `seal` is called, then
-    batches are asked for in the order of their offsets."""
+    it is asked."""
 
     __slots__ = (
         "_bases",
@@ -60,8 +59,8 @@ class KeyMap:
         "_flags",
         "_other_bytes",
         "_records",
-        "_slot",
         "_tables",
+        "_with_tombstones",
         "latest_offset",
         "max_bytes",
     )
@@ -75,8 +74,8 @@ class KeyMap:
         self._records = 0
         self._flags = bytearray()
         self._bases = array("q")  # base offsets of the batches, and for each
-        self._firsts = array("q")  # twice the number of its first record, and 1 more if it has tombstones
-        self._slot = 0
+        self._firsts = array("q")  # the number of its first record
+        self._with_tombstones = array("q")  # the indexes of the batches that have some
 
     def __len__(self) -> int:
         """How many keys there are, once the map is sealed."""
@@ -95,8 +94,8 @@ class KeyMap:
 
     @property
     def room(self) -> float:
-        """How many records fit in for sure, if their keys are short."""
-        return (self.max_bytes - self.charged_bytes) / BYTES_PER_KEY
+        """How many records fit in for sure, if their keys are short; one that is not full takes a batch at least."""
+        return 0 if self.is_full else max((self.max_bytes - self.charged_bytes) / BYTES_PER_KEY, 1)
 
     def add(self, scan: KeyScan, base_offsets: Sequence[int], counts: Sequence[int]) -> None:
         """The records of batches that come after all others so far."""
@@ -141,14 +140,13 @@ class KeyMap:
     def _note_batches(
         self, first: int, base_offsets: Sequence[int], counts: Sequence[int], tombstones: list[int]
     ) -> None:
+        if tombstones:
+            slot = len(self._bases)
+            found = batches_of_records(tombstones, [0, *accumulate(counts)])
+            self._with_tombstones.extend([slot + index for index in found])
+            self._other_bytes += BYTES_PER_NUMBER * len(found)
         self._bases.extend(base_offsets)
-        firsts = []
-        number = 0
-        for count in counts:
-            end = number + count
-            firsts.append((first + number) << 1 | has_any_between(tombstones, number, end))
-            number = end
-        self._firsts.extend(firsts)
+        self._firsts.extend(accumulate(counts[:-1], initial=first))
 
     def seal(self) -> None:
         """Nothing more is added: find out which records stay."""
@@ -160,21 +158,18 @@ class KeyMap:
             for numbers in table.numbers():
                 deque(map(stay, numbers, repeat(0)), maxlen=0)
         deque(map(stay, self._entries.values(), repeat(0)), maxlen=0)
-        self._firsts.append(self._records << 1)
+        self._firsts.append(self._records)
 
-    def flags_of(self, base_offset: int) -> RecordFlags | None:
-        """What `add` made of a batch; None if it belongs to the clean part."""
+    def flags_of(self, base_offsets: Sequence[int]) -> RecordFlags | None:
+        """What `add` made of batches that follow each other; None unless it got just these."""
         bases = self._bases
-        slot = self._slot
-        if slot == len(bases) or bases[slot] != base_offset:
-            if slot == len(bases) or bases[slot] > base_offset:
-                return None
-            slot = self._slot = bisect_left(bases, base_offset, slot)
-            if slot == len(bases) or bases[slot] != base_offset:
-                return None
-        self._slot = slot + 1
-        first = self._firsts[slot]
-        return RecordFlags(self._flags[first >> 1 : self._firsts[slot + 1] >> 1], bool(first & 1))
+        slot = bisect_left(bases, base_offsets[0])
+        end = slot + len(base_offsets)
+        if bases[slot:end] != array("q", base_offsets):
+            return None
+        with_tombstones = self._with_tombstones
+        found = with_tombstones[bisect_left(with_tombstones, slot) : bisect_left(with_tombstones, end)]
+        return RecordFlags(self._flags, self._firsts[slot : end + 1], [each - slot for each in found])
 
     def flags_of_clean(self, scan: KeyScan) -> bytes | bytearray:
         """A byte for each record of the clean part: 1 if a dirty one supersedes it, or if it has no key."""
@@ -190,45 +185,6 @@ class KeyMap:
         return flags
 
 
-class WaitingBatches:
-    """Batches whose keys are read together, as many as are sure to fit into the map."""
-
-    __slots__ = ("_base_offsets", "_counts", "_key_map", "_payloads", "_room_bytes", "_room_records")
-
-    def __init__(self, key_map: KeyMap) -> None:
-        self._key_map = key_map
-        self._start()
-
-    def _start(self) -> None:
-        self._base_offsets: list[int] = []
-        self._counts: list[int] = []
-        self._payloads: list[Buffer] = []
-        self._room_bytes = _MOST_WAITING_BYTES
-        self._room_records = 0 if self._key_map.is_full else max(self._key_map.room, 1)
-
-    def add(self, base_offset: int, count: int, payload: Buffer) -> bool:
-        """Take a batch with its decompressed records, which may be one more than fits; False if the map is full."""
-        if self._room_bytes <= 0 or self._room_records <= 0:
-            self.into_map()
-            if self._room_records <= 0:
-                return False
-        if count < 0:
-            raise InvalidRecord(f"a batch of {count} records")
-        self._room_bytes -= len(payload)
-        self._room_records -= count
-        self._base_offsets.append(base_offset)
-        self._counts.append(count)
-        self._payloads.append(payload)
-        return True
-
-    def into_map(self) -> None:
-        """Read the keys of what waits."""
-        if self._counts:
-            scan = scan_keys(b"".join(self._payloads), sum(self._counts))
-            self._key_map.add(scan, self._base_offsets, self._counts)
-            self._start()
-
-
-def has_any_between(numbers: list[int], start: int, end: int) -> bool:
-    """Whether one of the ascending numbers is at or above `start` and below `end`."""
-    return bool(numbers) and bisect_left(numbers, start) < bisect_left(numbers, end)
+def batches_of_records(indexes: Iterable[int], bounds: Sequence[int]) -> list[int]:
+    """In which batches records lie, each batch once and in order; the records of a batch begin where the bounds say."""
+    return sorted({bisect_right(bounds, index) - 1 for index in indexes})

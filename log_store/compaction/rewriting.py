@@ -9,28 +9,41 @@ that stay; length, count, greatest timestamp and checksum are new. A delete hori
 
 from __future__ import annotations
 
+import struct
 from itertools import compress as select
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from ottla.log_store.compaction.header_fields import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_SEQUENCE,
+    BASE_TIMESTAMP,
+    LAST_OFFSET_DELTA,
+    LEADER_EPOCH,
+    MAX_TIMESTAMP,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    Header,
+)
 from ottla.log_store.files import Buffer
 from ottla.wire.crc import crc32c
 from ottla.wire.records.builder import write_varint
-from ottla.wire.records.compression import Codec, compress
+from ottla.wire.records.compression import compress
 from ottla.wire.records.header import (
-    ATTRIBUTES_POSITION,
     CODEC_MASK,
     DELETE_HORIZON_BIT,
-    HEADER,
-    HEADER_SIZE,
-    LOG_APPEND_TIME,
-    LOG_OVERHEAD,
+    MAGIC_V2,
     NO_TIMESTAMP,
-    BatchView,
+    SMALLEST_BATCH_LENGTH,
+    TIMESTAMP_TYPE_BIT,
 )
 from ottla.wire.records.key_scan import record_bounds
 from ottla.wire.records.records import read_varint, read_varlong
 
-_CRC_POSITION: Final = 17
+_pack_head = struct.Struct(
+    ">qiibI"
+).pack  # the two parts of a header, what the checksum covers being the second
+_pack_tail = struct.Struct(">hiqqqhii").pack
 
 Flags = bytes | bytearray
 
@@ -42,34 +55,33 @@ class Rewritten(NamedTuple):
     max_timestamp: int
 
 
-def emptied(view: BatchView) -> Rewritten:
+def emptied(header: Header) -> Rewritten:
     """A header without records."""
-    attributes = view.attributes & ~(CODEC_MASK | DELETE_HORIZON_BIT)
-    return _batch(view, b"", 0, attributes, NO_TIMESTAMP, view.max_timestamp)
+    attributes = header[ATTRIBUTES] & ~(CODEC_MASK | DELETE_HORIZON_BIT)
+    return _batch(header, b"", 0, attributes, NO_TIMESTAMP, header[MAX_TIMESTAMP])
 
 
-def reduced(view: BatchView, payload: bytes, superseded: Flags) -> Rewritten:
+def reduced(header: Header, payload: bytes, superseded: Flags) -> Rewritten:
     """Without the records that go; `payload` is decompressed. At least one stays."""
     bounds = record_bounds(payload, len(superseded))
     # Records stay and go in runs: where a flag differs from the one before it, a run begins or ends.
     before = int.from_bytes(b"\1" + superseded, "big")
     behind = int.from_bytes(superseded + b"\1", "big")
     edges = list(select(bounds, (before ^ behind).to_bytes(len(bounds), "big")))
-    records = b"".join(map(payload.__getitem__, map(slice, edges[::2], edges[1::2])))
     return _compressed(
-        view,
-        records,
+        header,
+        b"".join(map(payload.__getitem__, map(slice, edges[::2], edges[1::2]))),
         superseded.count(0),
-        view.attributes,
-        view.base_timestamp,
-        _greatest_timestamp(view, payload, bounds, superseded),
+        header[ATTRIBUTES],
+        header[BASE_TIMESTAMP],
+        _greatest_timestamp(header, payload, bounds, superseded),
     )
 
 
-def with_horizon(view: BatchView, payload: bytes, superseded: Flags, horizon_ms: int) -> Rewritten:
+def with_horizon(header: Header, payload: bytes, superseded: Flags, horizon_ms: int) -> Rewritten:
     """Without the records that go, and with a delete horizon."""
     bounds = record_bounds(payload, len(superseded))
-    shift = view.base_timestamp - horizon_ms
+    shift = header[BASE_TIMESTAMP] - horizon_ms
     records = bytearray()
     for index, goes in enumerate(superseded):
         if goes:
@@ -82,20 +94,21 @@ def with_horizon(view: BatchView, payload: bytes, superseded: Flags, horizon_ms:
         write_varint(records, len(body))
         records += body
     return _compressed(
-        view,
+        header,
         records,
         superseded.count(0),
-        view.attributes | DELETE_HORIZON_BIT,
+        header[ATTRIBUTES] | DELETE_HORIZON_BIT,
         horizon_ms,
-        _greatest_timestamp(view, payload, bounds, superseded),
+        _greatest_timestamp(header, payload, bounds, superseded),
     )
 
 
-def _greatest_timestamp(view: BatchView, payload: bytes, bounds: list[int], superseded: Flags) -> int:
+def _greatest_timestamp(header: Header, payload: bytes, bounds: list[int], superseded: Flags) -> int:
     """The greatest timestamp of the records that stay. Timestamps tend to ascend, so the search begins at the end."""
-    if view.timestamp_type == LOG_APPEND_TIME or 1 not in superseded:
-        return view.max_timestamp
-    most = view.max_timestamp - view.base_timestamp
+    base_timestamp, max_timestamp = header[BASE_TIMESTAMP], header[MAX_TIMESTAMP]
+    if header[ATTRIBUTES] & TIMESTAMP_TYPE_BIT or 1 not in superseded:
+        return max_timestamp
+    most = max_timestamp - base_timestamp
     greatest: int | None = None
     for index in range(len(superseded) - 1, -1, -1):
         if superseded[index]:
@@ -112,8 +125,8 @@ def _greatest_timestamp(view: BatchView, payload: bytes, bounds: list[int], supe
         if greatest is None or delta > greatest:
             greatest = delta
             if delta >= most:
-                return view.max_timestamp
-    return NO_TIMESTAMP if greatest is None else max(view.base_timestamp + greatest, NO_TIMESTAMP)
+                return max_timestamp
+    return NO_TIMESTAMP if greatest is None else max(base_timestamp + greatest, NO_TIMESTAMP)
 
 
 def _length_bytes(payload: bytes, pos: int) -> int:
@@ -121,34 +134,31 @@ def _length_bytes(payload: bytes, pos: int) -> int:
 
 
 def _compressed(
-    view: BatchView, records: Buffer, count: int, attributes: int, base_timestamp: int, max_timestamp: int
+    header: Header, records: Buffer, count: int, attributes: int, base_timestamp: int, max_timestamp: int
 ) -> Rewritten:
-    payload = records if view.codec == Codec.NONE else compress(view.codec, records)
-    return _batch(view, payload, count, attributes, base_timestamp, max_timestamp)
+    codec = attributes & CODEC_MASK
+    payload = compress(codec, records) if codec else records
+    return _batch(header, payload, count, attributes, base_timestamp, max_timestamp)
 
 
 def _batch(
-    view: BatchView, payload: Buffer, count: int, attributes: int, base_timestamp: int, max_timestamp: int
+    header: Header, payload: Buffer, count: int, attributes: int, base_timestamp: int, max_timestamp: int
 ) -> Rewritten:
-    batch = bytearray(HEADER_SIZE + len(payload))
-    HEADER.pack_into(
-        batch,
-        0,
-        view.base_offset,
-        len(batch) - LOG_OVERHEAD,
-        view.partition_leader_epoch,
-        view.magic,
-        0,
+    tail = _pack_tail(
         attributes,
-        view.last_offset_delta,
+        header[LAST_OFFSET_DELTA],
         base_timestamp,
         max_timestamp,
-        view.producer_id,
-        view.producer_epoch,
-        view.base_sequence,
+        header[PRODUCER_ID],
+        header[PRODUCER_EPOCH],
+        header[BASE_SEQUENCE],
         count,
     )
-    batch[HEADER_SIZE:] = payload
-    crc = crc32c(memoryview(batch)[ATTRIBUTES_POSITION:])
-    batch[_CRC_POSITION : _CRC_POSITION + 4] = crc.to_bytes(4, "big")
-    return Rewritten(batch, max_timestamp)
+    head = _pack_head(
+        header[BASE_OFFSET],
+        SMALLEST_BATCH_LENGTH + len(payload),
+        header[LEADER_EPOCH],
+        MAGIC_V2,
+        crc32c(payload, crc32c(tail)),
+    )
+    return Rewritten(b"".join((head, tail, payload)), max_timestamp)

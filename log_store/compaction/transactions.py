@@ -32,20 +32,18 @@ class CleanedTransactions:
         self._with_data: set[int] = set()  # those of them that have data
         self._committed: set[int] = set()  # producers that have data of a transaction that is not aborted
 
-    def see_data(self, view: BatchView) -> bool:
-        """Note a data batch; True if its transaction was aborted."""
-        self._advance_to(view)
-        if not view.is_transactional:
-            return False
-        if view.producer_id in self._aborted:
-            self._with_data.add(view.producer_id)
+    def see_data(self, producer_id: int, base_offset: int, last_offset: int) -> bool:
+        """Note a data batch of a transaction; True if that was aborted."""
+        self._advance_to(base_offset, last_offset)
+        if producer_id in self._aborted:
+            self._with_data.add(producer_id)
             return True
-        self._committed.add(view.producer_id)
+        self._committed.add(producer_id)
         return False
 
     def see_marker(self, view: BatchView) -> Marker:
         """Note a control batch."""
-        self._advance_to(view)
+        self._advance_to(view.base_offset, view.last_offset)
         record = next(iter_records(view), None)
         if record is None:  # emptied before
             return Marker(True)
@@ -62,9 +60,9 @@ class CleanedTransactions:
             return Marker(not had_data)
         return Marker(False)
 
-    def _advance_to(self, view: BatchView) -> None:
+    def _advance_to(self, base_offset: int, last_offset: int) -> None:
         to_come = self._to_come
-        while to_come and to_come[-1].first_offset <= view.last_offset:
+        while to_come and to_come[-1].first_offset <= last_offset:
             txn = to_come.pop()
-            if txn.last_offset >= view.base_offset:  # else it ended before the pass began
+            if txn.last_offset >= base_offset:  # else it ended before the pass began
                 self._aborted.setdefault(txn.producer_id, txn)

@@ -1,6 +1,7 @@
 """The map of keys finds the last record of each key, whole or by digests, in the memory that it may take."""
 
 import random
+from itertools import pairwise
 
 import hypothesis.strategies as st
 import pytest
@@ -20,12 +21,11 @@ def scan_of(keys: list[bytes]) -> KeyScan:
 
 def survivors(key_map: KeyMap, counts: list[int]) -> list[list[int]]:
     """For each batch, the indexes of the records that stay; batches are 1000 offsets apart."""
-    found = []
-    for number in range(len(counts)):
-        flags = key_map.flags_of(number * 1000)
-        assert flags is not None
-        found.append([index for index, goes in enumerate(flags.superseded) if not goes])
-    return found
+    flags = key_map.flags_of([number * 1000 for number in range(len(counts))])
+    assert flags is not None
+    parts = [flags.superseded[first:end] for first, end in pairwise(flags.bounds)]
+    assert [len(part) for part in parts] == counts
+    return [[index for index, goes in enumerate(part) if not goes] for part in parts]
 
 
 @given(
@@ -49,7 +49,7 @@ def test_last_record_of_each_key(batches: list[list[int]], max_bytes: int) -> No
     asked = [b"key %d" % number for number in range(70)] + [NO_KEY]
     flags = key_map.flags_of_clean(scan_of(asked))
     assert [bool(flag) for flag in flags] == [key in last or key == NO_KEY for key in asked]
-    assert key_map.flags_of(len(batches) * 1000) is None
+    assert key_map.flags_of([len(batches) * 1000]) is None
 
 
 def fill(key_map: KeyMap) -> int:
