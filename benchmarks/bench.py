@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from benchmarks import clients
 from benchmarks.client_process import run_client
 from benchmarks.measures import Entry, Figures, Measure
 from benchmarks.process_figures import Stopwatch
@@ -21,6 +22,9 @@ T = TypeVar("T")
 OTTLA, KAFKA = "ottla", "kafka"
 MACHINE = "machine"  # in place of a broker: what the machine can do by itself
 BROKER_NAMES = (OTTLA, KAFKA)
+DELETE_SECONDS = 1.5
+# Files of deleted topics go at once, on both brokers; all else is by default.
+SHARED_SETTINGS = {"log.segment.delete.delay.ms": "100"}
 
 
 def make_broker(name: str, data_dir: Path | None, properties: Mapping[str, str]) -> BrokerProcess:
@@ -49,6 +53,7 @@ class Bench:
         self.quick = quick
         self.started_at = started_at
         self.entries: dict[str, Entry] = {}
+        self._topics: list[str] = []
         self._say = say
 
     @property
@@ -60,6 +65,21 @@ class Bench:
     def size(self, full: T, quick: T) -> T:
         """How much, in a full run and in a short one."""
         return quick if self.quick else full
+
+    def create_topic(self, topic: str, partitions: int = 1) -> str:
+        """Make a topic, which is there until `delete_topics`."""
+        clients.create_topic(self.broker, topic, partitions)
+        self._topics.append(topic)
+        return topic
+
+    def delete_topics(self) -> None:
+        """Delete what was made since the last time, and give the broker time to remove the files: what is not on the
+        disk yet need not be written, and the disk is not what is measured. A short run writes too little to
+        matter."""
+        if self._topics and not self.quick:
+            clients.delete_topics(self.broker, self._topics)
+            self.rest(DELETE_SECONDS)
+        self._topics = []
 
     def run(self, function: Callable[..., Stopwatch], **arguments: Any) -> Stopwatch:
         """Call a client's function on the broker in a process of its own."""

@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.client_process import CHECKOUT, client_command
-from benchmarks.measures import percentile
+from benchmarks.measures import percentiles
 from benchmarks.process_figures import Stopwatch, Target, timed
 
 PATIENCE_SECONDS = 120
@@ -29,6 +29,13 @@ def create_topic(broker: Target, topic: str, partitions: int = 1) -> None:
     for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         future.result(PATIENCE_SECONDS)
     serial(broker, topic, 1)
+
+
+def delete_topics(broker: Target, topics: list[str]) -> None:
+    """Delete topics."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    for future in admin.delete_topics(topics).values():
+        future.result(PATIENCE_SECONDS)
 
 
 def produce(broker: Target, topic: str, size: int, count: int, acks: str) -> Stopwatch:
@@ -121,12 +128,6 @@ def serial(broker: Target, topic: str, count: int) -> Stopwatch:
     assert failures == []
     watch.result.update(percentiles(latencies))
     return watch
-
-
-def percentiles(latencies: list[float]) -> dict[str, float]:
-    """The figures that are reported of latencies."""
-    shares = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
-    return {name: percentile(latencies, share) for name, share in shares.items()}
 
 
 def small_requests(broker: Target, topic: str, producers: int, count: int) -> Stopwatch:

@@ -132,6 +132,12 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[max(math.ceil(share * len(ordered)) - 1, 0)]
 
 
+def percentiles(latencies: Sequence[float]) -> dict[str, float]:
+    """The figures that are reported of latencies."""
+    shares = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
+    return {name: percentile(latencies, share) for name, share in shares.items()}
+
+
 def shown(measure: Measure, value: float) -> str:
     """A figure with its unit, in as many digits as it deserves."""
     digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2

@@ -66,4 +66,5 @@ def growth_plot(
     for measure in measures:
         for broker, value in medians(results, measure).items():
             series.setdefault(broker, []).append(value)
-    return {name: (curves(series, steps, measures[0].unit), caption)} if series else {}
+    words = f"{caption}, {measures[0].unit}"
+    return {name: (curves(series, steps, words), words)} if series else {}

@@ -15,7 +15,7 @@ from itertools import cycle, islice
 from random import Random
 from typing import Any
 
-from benchmarks.clients import percentiles
+from benchmarks.measures import percentiles
 from benchmarks.process_figures import Stopwatch, Target, resident_mb, timed
 from ottla.wire.headers import RequestHeader, encode_request_header
 from ottla.wire.messages.api_versions import ApiVersionsRequest
@@ -291,7 +291,9 @@ def fan_out(broker: Target, topic: str, consumers: int, rounds: int) -> Stopwatc
     return watch
 
 
-def idle_connections(broker: Target, topic: str, count: int, serial_count: int) -> Stopwatch:
+def idle_connections(
+    broker: Target, topic: str, count: int, serial_count: int, idle_seconds: float = 0
+) -> Stopwatch:
     """Open connections that ask for ApiVersions and then do nothing; how long that took, what the broker holds then,
     and what one more client gets beside them."""
     hello = frame(ApiVersionsRequest(), API_VERSIONS_VERSION)
@@ -299,6 +301,7 @@ def idle_connections(broker: Target, topic: str, count: int, serial_count: int) 
         lines = [Line(broker, iter([hello]), 1, 1, 8) for _ in range(count)]
         exchange(lines)
     with closing(*lines):
+        time.sleep(idle_seconds)
         watch.result["resident_mb"] = resident_mb(broker.pid)
         beside = serial(broker, topic, serial_count)
     watch.result.update(beside.result)

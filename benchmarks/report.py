@@ -144,7 +144,8 @@ def write_section(section: Section, results: Mapping[str, Sequence[Figures]], ot
 def section_text(section: Section, count: int, other_cores: float, body: str) -> str:
     """A section without its title."""
     rounds = "" if count == 1 else f"Figures are medians of {count} rounds. "
-    return f"{section.introduction.format(rounds=rounds)}\n{caveat(other_cores)}{body}\n"
+    introduction = section.introduction.format(rounds=rounds).rstrip()
+    return f"{introduction}\n\n{caveat(other_cores)}{body}\n"
 
 
 def read_page(page: Path = PAGE) -> tuple[str, dict[str, str]]:

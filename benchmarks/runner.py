@@ -15,7 +15,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 
 from benchmarks import clients, raw_load
-from benchmarks.bench import BROKER_NAMES, MACHINE, Bench, Part, make_broker
+from benchmarks.bench import BROKER_NAMES, MACHINE, SHARED_SETTINGS, Bench, Part, make_broker
 from benchmarks.client_process import ClientFailed, run_client
 from benchmarks.loop_lag import begin_lag, read_lag
 from benchmarks.process_figures import OtherWork
@@ -84,7 +84,7 @@ class Runner:
         left = list(parts)
         while left:
             self._progress.begin(f"[{number + 1}/{self._rounds}] {name}")
-            broker = make_broker(name, None, {})
+            broker = make_broker(name, None, SHARED_SETTINGS)
             try:
                 broker.prepare()
                 started_at = time.perf_counter()
@@ -95,8 +95,6 @@ class Runner:
                     self._warm_up(broker)
                     while left and _lives(broker):
                         self._attempt(left.pop(0), name, number, broker)
-                    if _lives(broker):
-                        broker.stop()
             except FAILURES as error:
                 self._failed(f"{name} between parts", error)
                 if left:  # the next part may have been the reason
@@ -109,7 +107,7 @@ class Runner:
             with make_broker(name, self._directory(part), part.properties) as broker:
                 begin_lag(broker)
                 self._attempt(part, name, number, broker)
-                if _lives(broker):
+                if part.fill is not None and _lives(broker):  # the next one starts on what it leaves
                     broker.stop()
         except FAILURES as error:
             self._failed(f"{name} {part.name}", error)
@@ -135,6 +133,7 @@ class Runner:
             part.run(bench)
             lag = read_lag(broker) if broker is not None else {}
             self._results[part.name].rounds[number][name] = Pass(bench.entries, lag)
+            bench.delete_topics()
         except FAILURES as error:
             self._failed(f"{name} {part.name}", error)
         self._progress.end(name, part)

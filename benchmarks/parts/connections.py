@@ -1,17 +1,18 @@
 """A thousand connections that do nothing, and one that works beside them."""
 
-from benchmarks import clients, raw_load
+from benchmarks import raw_load
 from benchmarks.bench import Bench, Part
 from benchmarks.measures import Aim, Measure
 from benchmarks.report import Section
 
 COUNT = 1000
+IDLE_SECONDS = 7
 SECTION = Section(
     "Idle connections",
     f"""\
 {COUNT:,} connections are opened one after the other, each asks for ApiVersions once they are all there, and then they
-do nothing. One more sends records one after the other beside them. Memory is that of the whole broker, with what it
-held before.
+do nothing for seven seconds. Then one more sends records one after the other beside them. Memory is that of the whole
+broker, with what it held before.
 {{rounds}}""",
 )
 OPEN = Measure(f"{COUNT:,} connections opened and answered", "ms", False, Aim(ratio_at_most=1.0))
@@ -24,10 +25,14 @@ BESIDE_P99 = Measure(
 
 def measure_connections(bench: Bench) -> None:
     """Once without a clock."""
-    clients.create_topic(bench.broker, "beside")
-    for _ in range(2):
+    bench.create_topic("beside")
+    for idle_seconds in (0, bench.size(IDLE_SECONDS, 1)):
         watch = bench.run(
-            raw_load.idle_connections, topic="beside", count=COUNT, serial_count=bench.size(3_000, 500)
+            raw_load.idle_connections,
+            topic="beside",
+            count=COUNT,
+            serial_count=bench.size(3_000, 500),
+            idle_seconds=idle_seconds,
         )
     bench.note(OPEN, watch.seconds * 1000, watch)
     bench.note(MEMORY, watch.result["resident_mb"])

@@ -61,7 +61,7 @@ def measure_consume(bench: Bench) -> None:
     """A topic for each size, filled by the raw load, and read once before the clock runs."""
     for size in dict.fromkeys(kind.size for kind in KINDS):
         topic = f"consume-{size}"
-        clients.create_topic(bench.broker, topic)
+        bench.create_topic(topic)
         count = max(bench.size(kind.full, kind.quick) for kind in KINDS if kind.size == size)
         per_batch = BATCH_BYTES // size
         bench.run(

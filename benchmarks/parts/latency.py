@@ -33,7 +33,7 @@ END_TO_END_CPU = {
 
 def measure_latency(bench: Bench) -> None:
     """Each behind a stretch without a clock."""
-    clients.create_topic(bench.broker, "serial")
+    bench.create_topic("serial")
     count = bench.size(12_000, 2_000)
     for measures, function in ((SERIAL, clients.serial), (RAW, raw_load.serial)):
         bench.run(function, topic="serial", count=count // 5)
@@ -42,7 +42,7 @@ def measure_latency(bench: Bench) -> None:
             bench.note(measure, watch.result[name], watch)
     for rate in RATES:
         topic = f"pace-{rate}"
-        clients.create_topic(bench.broker, topic)
+        bench.create_topic(topic)
         seconds = bench.size(8.0, 1.5)
         watch = bench.run(clients.end_to_end, topic=topic, rate=rate, seconds=seconds)
         for name, measure in END_TO_END[rate].items():

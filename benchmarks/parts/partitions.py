@@ -59,11 +59,12 @@ def measure_partitions(bench: Bench) -> None:
 
 def _seconds_to_make(bench: Bench, topic: str, partitions: int) -> float:
     before = time.perf_counter()
-    with RawClient.to(bench.broker.bootstrap) as raw:
+    with RawClient("127.0.0.1", bench.broker.port, PATIENCE_SECONDS) as raw:
         wanted = CreatableTopic(name=topic, num_partitions=partitions, replication_factor=1)
         request = CreateTopicsRequest(topics=[wanted], timeout_ms=60_000)
         (result,) = raw.send(request, CREATE_VERSION).topics
-        assert result.error_code == ErrorCode.NONE, result.error_message
+        # A broker that gives up waiting goes on making the topic.
+        assert result.error_code in (ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT), result.error_message
         wait_until_served(raw, topic, partitions, PATIENCE_SECONDS)
     return time.perf_counter() - before
 

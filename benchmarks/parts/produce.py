@@ -41,10 +41,10 @@ class Kind:
 
 
 KINDS = (
-    Kind("produce 1 KB, acks=all", 1024, 700_000, 200_000),
-    Kind("produce 100 B, acks=1", 100, 3_000_000, 800_000, acks="1"),
-    Kind("produce 10 KB, acks=all", 10_240, 80_000, 25_000),
-    Kind("produce 1 KB text, lz4, idempotent", 1024, 500_000, 120_000, codec="lz4"),
+    Kind("produce 1 KB, acks=all", 1024, 1_000_000, 200_000),
+    Kind("produce 100 B, acks=1", 100, 4_000_000, 800_000, acks="1"),
+    Kind("produce 10 KB, acks=all", 10_240, 100_000, 25_000),
+    Kind("produce 1 KB text, lz4, idempotent", 1024, 600_000, 120_000, codec="lz4"),
     Kind("raw produce 1 KB, 1 MB batches, acks=all", 1024, 1_500_000, 400_000, batch=1000),
     Kind("raw produce 1 KB, 16 KB batches, acks=all", 1024, 600_000, 100_000, batch=16),
     Kind("raw produce 100 B, 1 MB batches, acks=1", 100, 8_000_000, 2_000_000, acks="1", batch=8000),
@@ -55,13 +55,14 @@ def measure_produce(bench: Bench) -> None:
     """Each kind to a topic of its own, with a tenth of it before the clock runs."""
     for number, kind in enumerate(KINDS):
         topic = f"produce-{number}"
-        clients.create_topic(bench.broker, topic)
+        bench.create_topic(topic)
         count = bench.size(kind.full, kind.quick)
         _send(bench, topic, kind, count // 10)
         watch = _send(bench, topic, kind, count)
         gigabytes = count * kind.size / 1e9
         bench.note(kind.speed, gigabytes * 1000 / watch.seconds, watch)
         bench.note(kind.cpu, watch.broker_cpu_seconds / gigabytes)
+        bench.delete_topics()
 
 
 def _send(bench: Bench, topic: str, kind: Kind, count: int) -> Stopwatch:

@@ -28,7 +28,7 @@ LIBRDKAFKA_CPU = Measure("requests of 8 librdkafka producers: broker CPU each", 
 def measure_requests(bench: Bench) -> None:
     """Each with a fifth of its requests before the clock runs."""
     topic = "requests"
-    clients.create_topic(bench.broker, topic, PARTITIONS)
+    bench.create_topic(topic, PARTITIONS)
     for connections in CONNECTIONS:
         count = bench.size(60_000, 12_000)
         for requests in (count // 5, count):

@@ -1,6 +1,6 @@
 """Kafka's own measuring tools as the client."""
 
-from benchmarks import clients, java_tools
+from benchmarks import java_tools
 from benchmarks.bench import Bench, Part
 from benchmarks.measures import Aim, Measure
 from benchmarks.process_figures import Stopwatch
@@ -26,7 +26,7 @@ def measure_tools(bench: Bench) -> None:
     """One tool after the other."""
     broker = bench.broker
     for topic in ("tool-1024", "tool-100", "tool-latency"):
-        clients.create_topic(broker, topic)
+        bench.create_topic(topic)
     count = bench.size(800_000, 150_000)
     watch = java_tools.producer_performance(broker, "tool-1024", 1024, count, "all")
     _note(bench, PRODUCE, PRODUCE_CPU, watch)

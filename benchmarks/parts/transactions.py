@@ -11,14 +11,14 @@ from typing import Any
 from confluent_kafka import Producer
 
 from benchmarks.bench import Bench, Part
-from benchmarks.clients import PATIENCE_SECONDS, create_topic
+from benchmarks.clients import PATIENCE_SECONDS
 from benchmarks.measures import Aim, Measure
 from benchmarks.process_figures import Stopwatch, Target, timed
 from benchmarks.report import TRANSACTIONS
 
 VALUE = bytes(1024)
-STRETCH_SECONDS, STRETCHES, WARM_UP_STRETCHES = 1.0, 8, 2
-QUICK_STRETCHES = 3
+STRETCH_SECONDS, STRETCHES, WARM_UP_STRETCHES = 1.0, 7, 1
+QUICK_STRETCHES = 2
 COMMIT_SECONDS = 0.1
 COUNT_SECONDS, QUICK_COUNT_SECONDS = 4.0, 1.0
 PRODUCERS = 20
@@ -36,8 +36,8 @@ TWENTY_CPU = Measure(f"transactions of one record, {PRODUCERS} producers: broker
 def measure_transactions(bench: Bench) -> None:
     """All figures of one broker."""
     broker = bench.broker
-    create_topic(broker, "load")
-    create_topic(broker, "one-record", partitions=PRODUCERS)
+    bench.create_topic("load")
+    bench.create_topic("one-record", PRODUCERS)
     plain, transactional = Load(broker), Load(broker, "load")
     for _ in range(WARM_UP_STRETCHES):
         plain.run(STRETCH_SECONDS)

@@ -99,6 +99,7 @@ def test_sections_of_others_stay(tmp_path: Path) -> None:
     assert titles == ["## Produce", "## Loop lag", "## Compaction"]
     assert "quick" in written
     assert "old" not in written
+    assert "Words.\nFigures are medians of 2 rounds.\n\n|  | Ottla |" in written
     assert "| produce | 0.10 ms | 1.00 ms | 2.00 ms | 3.00 ms |" in written
     assert "![" in written
 
