@@ -80,7 +80,8 @@ def test_every_topic_config_has_kafkas_default(admin: KafkaAdminClient, topic_na
     assert {config["is_sensitive"] for config in described.values()} == {False}
     assert {config["read_only"] for config in described.values()} == {False}
     sources = {name: config["config_source"] for name, config in described.items()}
-    sources.pop("min.insync.replicas")  # a default of the whole cluster, since Kafka 4.1
+    # A config of the whole cluster since Kafka 4.1, because of eligible leader replicas (KIP-966).
+    assert sources.pop("min.insync.replicas") == "DYNAMIC_DEFAULT_BROKER_CONFIG"
     assert set(sources.values()) == {"DEFAULT_CONFIG"}
 
 

@@ -187,8 +187,10 @@ TOPIC_CONFIGS: Final[Mapping[str, ConfigDefinition]] = by_name(
         "min.insync.replicas",
         _INT,
         1,
-        "How many replicas must have a record before a producer with acks=all is answered.",
+        "How many replicas must have a record before a producer with acks=all is answered; never more than there "
+        "are.",
         at_least(1),
+        in_effect=True,
     ),
     _row(
         "compression.type",

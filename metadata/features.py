@@ -70,7 +70,7 @@ SUPPORTED_FEATURES: Mapping[str, SupportedFeature] = {
         MINIMUM_METADATA_VERSION, LATEST_METADATA_VERSION, LATEST_METADATA_VERSION
     ),
     KRAFT_VERSION: SupportedFeature(0, 1, 0),
-    ELIGIBLE_LEADER_REPLICAS_VERSION: SupportedFeature(0, 1, 0),
+    ELIGIBLE_LEADER_REPLICAS_VERSION: SupportedFeature(0, 1, 1, since_metadata_version=26),  # KIP-966
     GROUP_VERSION: SupportedFeature(0, 1, 1, since_metadata_version=22),  # consumer groups (KIP-848)
     TRANSACTION_VERSION: SupportedFeature(0, 2, 2, since_metadata_version=24),  # transactions V2 (KIP-890)
     SHARE_VERSION: SupportedFeature(0, 1, 1, since_metadata_version=28),  # share groups (KIP-932)
@@ -80,14 +80,15 @@ SUPPORTED_FEATURES: Mapping[str, SupportedFeature] = {
 def missing_features(
     levels: Mapping[str, int], metadata_version: int, known: Collection[str]
 ) -> dict[str, int]:
-    """Levels that a directory lacks because its last broker did not know the features; it knew `known`."""
+    """Levels that a directory lacks because its last broker did not know the features; it knew `known`. Eligible
+    leader replicas are for new directories, where their config is set with them."""
     return {
         name: feature.default_version
         for name, feature in SUPPORTED_FEATURES.items()
         if name not in levels
         and name not in known
         and feature.default_version > 0
-        and name != METADATA_VERSION
+        and name not in (METADATA_VERSION, ELIGIBLE_LEADER_REPLICAS_VERSION)
         and metadata_version >= feature.since_metadata_version
     }
 

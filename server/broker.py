@@ -283,6 +283,7 @@ def _open_store(config: BrokerConfig, directories: list[Path], rng: random.Rando
         settings=MetadataSettings(
             max_bytes_between_snapshots=config.get_int("metadata.log.max.record.bytes.between.snapshots"),
             segment_bytes=config.get_int("metadata.log.segment.bytes"),
+            min_insync_replicas=config.get_int("min.insync.replicas"),
         ),
     )
 

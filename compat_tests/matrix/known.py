@@ -23,10 +23,7 @@ class Known:
 KNOWN: tuple[Known, ...] = ()
 
 LEFT_OUT = (
-    "New directories of Kafka 4.3 have the features eligible.leader.replicas.version 1 and streams.version 1 in force."
-    " Ottla's have neither: one broker has no use for the first, and groups of Kafka Streams' new protocol are not"
-    " served, so Streams applications use the classic one. All other features have the same levels.",
-    "With eligible leader replicas, Kafka sets min.insync.replicas for the whole cluster. In Ottla it is a plain"
-    " default; the value is the same.",
+    "New directories of Kafka 4.3 have the feature streams.version 1 in force. Groups of Kafka Streams' new protocol are"
+    " not served by Ottla, so Streams applications use the classic one. All other features have the same levels.",
     "Ids, ports, times, cluster ids and the sizes of logs on disk are not compared, where each broker has its own.",
 )

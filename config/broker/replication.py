@@ -17,6 +17,7 @@ ROWS: tuple[Row, ...] = (
         rule=at_least(1),
         importance=HIGH,
         mode=CLUSTER_WIDE,
+        in_effect=True,
     ),
     boolean(
         "unclean.leader.election.enable",

@@ -3,7 +3,7 @@
 A start registers a new incarnation, fenced, with the record's offset as broker epoch, then unfences it and
 lets it lead its partitions, each under a new leader epoch; features that Ottla did not serve when the directory was
 made get their levels. A stop gives the leadership up and fences the
-broker. With eligible leader replicas switched on (KIP-966, in directories that a Kafka made) the broker
+broker. With eligible leader replicas switched on (KIP-966, as in every new directory) the broker
 leaves the in-sync set when it stops and is remembered as eligible. Partitions whose log cannot be served, or
 whose log directory has failed, have no leader until the broker is started with them again.
 """

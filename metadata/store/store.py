@@ -18,6 +18,7 @@ from typing import Self
 from ottla.metadata.control_records import KRaftVersionRecord, LeaderChangeMessage, Voter
 from ottla.metadata.errors import MetadataError
 from ottla.metadata.features import (
+    ELIGIBLE_LEADER_REPLICAS_VERSION,
     LATEST_METADATA_VERSION,
     MINIMUM_METADATA_VERSION,
     SUPPORTED_FEATURES,
@@ -29,6 +30,7 @@ from ottla.metadata.image.snapshot import image_records
 from ottla.metadata.records import (
     AbortTransactionRecord,
     BeginTransactionRecord,
+    ConfigRecord,
     EndTransactionRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -72,6 +74,8 @@ class MetadataSettings:
     """metadata.log.max.record.bytes.between.snapshots"""
     segment_bytes: int = 1 << 30
     """metadata.log.segment.bytes"""
+    min_insync_replicas: int = 1
+    """min.insync.replicas, which a new cluster with eligible leader replicas has as a config of its own"""
 
 
 class MetadataStore:
@@ -260,15 +264,15 @@ class MetadataStore:
             self.commit([AbortTransactionRecord(reason="the node restarted")], now_ms)
         if self.image.metadata_version:
             return
-        level = next(
-            (
-                record.feature_level
-                for record in bootstrap
-                if isinstance(record, FeatureLevelRecord) and record.name == METADATA_VERSION_FEATURE
-            ),
-            LATEST_METADATA_VERSION,
-        )
-        if supports_transactions(level):
+        levels = {
+            record.name: record.feature_level for record in bootstrap if isinstance(record, FeatureLevelRecord)
+        }
+        if levels.get(ELIGIBLE_LEADER_REPLICAS_VERSION):
+            from ottla.config.resources import ResourceType  # only new directories need it
+
+            value = str(self._settings.min_insync_replicas)
+            bootstrap = [*bootstrap, ConfigRecord(ResourceType.BROKER, "", "min.insync.replicas", value)]
+        if supports_transactions(levels.get(METADATA_VERSION_FEATURE, LATEST_METADATA_VERSION)):
             bootstrap = [BeginTransactionRecord(name="Bootstrap records"), *bootstrap, EndTransactionRecord()]
         self.commit(bootstrap, now_ms)
 

@@ -135,7 +135,7 @@ class MetadataModel(RuleBasedStateMachine):
             for name, topic in image.topics_by_name.items()
         } == self.topics
         assert image.topic_names() == sorted(self.topics)
-        assert {name for _, name in image.configs} <= set(self.topics)
+        assert {name for _, name in image.configs} <= {*self.topics, ""}
         assert image.next_producer_id == self.next_producer_id
         assert image.last_offset == self.store.next_offset - 1
         for name in self.topics:

@@ -37,6 +37,11 @@ def config(value: str | None, name: str = "log.retention.ms") -> ConfigRecord:
     return ConfigRecord(resource_type=4, resource_name="", name=name, value=value)
 
 
+def cluster_configs(image: MetadataImage) -> dict[str, str]:
+    """The configs of the whole cluster that were set after its beginning."""
+    return {name: value for name, value in image.broker_configs(None).items() if name != "min.insync.replicas"}
+
+
 def contents(image: MetadataImage) -> object:
     return (
         {name: (topic.topic_id, topic.partitions) for name, topic in image.topics_by_name.items()},
@@ -52,11 +57,13 @@ def test_new_directory_has_kafkas_files(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     assert store.image.features == {
         "metadata.version": 30,
+        "eligible.leader.replicas.version": 1,
         "group.version": 1,
         "transaction.version": 2,
         "share.version": 1,
     }
-    assert store.image.last_offset == store.next_offset - 1 == 6
+    assert store.image.broker_configs(None) == {"min.insync.replicas": "1"}
+    assert store.image.last_offset == store.next_offset - 1 == 8
     assert store.epoch == 1
     store.close(NOW_MS)
     names = set(files_of(tmp_path))
@@ -120,7 +127,7 @@ def test_what_was_not_flushed_may_still_come_back(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.append([config("5"), config("6", "log.retention.bytes")], NOW_MS)
     again = open_store(tmp_path)
-    assert again.image.broker_configs(None) == {"log.retention.ms": "5", "log.retention.bytes": "6"}
+    assert cluster_configs(again.image) == {"log.retention.ms": "5", "log.retention.bytes": "6"}
     again.close(NOW_MS)
 
 
@@ -135,11 +142,11 @@ def test_torn_tail_is_cut_at_every_length(tmp_path: Path) -> None:
     for length in range(kept, len(data)):
         path.write_bytes(data[:length])
         again = open_store(tmp_path / "whole")
-        assert again.image.broker_configs(None) == {"log.retention.ms": "1"}
+        assert cluster_configs(again.image) == {"log.retention.ms": "1"}
         again.commit([config("4")], NOW_MS)
         again._log.release()
         last = open_store(tmp_path / "whole")
-        assert last.image.broker_configs(None) == {"log.retention.ms": "4"}
+        assert cluster_configs(last.image) == {"log.retention.ms": "4"}
         last._log.release()
 
 
@@ -154,7 +161,7 @@ def test_garbage_after_the_last_batch_is_cut(tmp_path: Path) -> None:
     for garbage in (bytes(100), b"\xff" * 100, bytes(broken)):
         path.write_bytes(data + garbage)
         again = open_store(tmp_path)
-        assert again.image.broker_configs(None) == {"log.retention.ms": "1"}
+        assert cluster_configs(again.image) == {"log.retention.ms": "1"}
         again._log.release()
 
 
@@ -176,7 +183,7 @@ def test_snapshots_bound_the_log(tmp_path: Path) -> None:
     assert not (log_directory / "00000000000000000000.log").exists()
     depart(store)
     again = open_store(tmp_path, settings=SMALL)
-    assert again.image.broker_configs(None) == {"log.retention.ms": "299"}
+    assert cluster_configs(again.image) == {"log.retention.ms": "299"}
     assert again.image.topic_names() == ["orders"]
     again.commit([config("300")], NOW_MS)
     again.close(NOW_MS)
@@ -190,7 +197,7 @@ def test_half_written_snapshot_is_not_one(tmp_path: Path) -> None:
     part = tmp_path / LOG / "00000000000000000009-0000000001.checkpoint.part"
     part.write_bytes(b"half")
     again = open_store(tmp_path)
-    assert again.image.broker_configs(None) == {"log.retention.ms": "1"}
+    assert cluster_configs(again.image) == {"log.retention.ms": "1"}
     assert not part.exists()
     again.close(NOW_MS)
 
@@ -224,7 +231,7 @@ def test_log_behind_its_snapshot_starts_anew_there(tmp_path: Path) -> None:
         metadata_version=30,
     )
     again = open_store(tmp_path)
-    assert again.image.broker_configs(None) == {"log.retention.ms": "7"}
+    assert cluster_configs(again.image) == {"log.retention.ms": "7"}
     assert (again.epoch, again.next_offset) == (10, 501)
     again.close(NOW_MS)
     assert sorted(path.name for path in (tmp_path / LOG).glob("*.log")) == ["00000000000000000500.log"]
@@ -267,6 +274,16 @@ def test_formatted_directory_of_kafka_begins_with_its_bootstrap_records(tmp_path
     store.close(NOW_MS)
 
 
+def test_min_insync_replicas_of_a_new_cluster(tmp_path: Path) -> None:
+    """With eligible leader replicas a new cluster has the setting of its first broker as a config of its own."""
+    store = open_store(tmp_path, settings=MetadataSettings(min_insync_replicas=2))
+    assert store.image.broker_configs(None) == {"min.insync.replicas": "2"}
+    store.close(NOW_MS)
+    again = open_store(tmp_path, settings=MetadataSettings(min_insync_replicas=3))
+    assert again.image.broker_configs(None) == {"min.insync.replicas": "2"}
+    again.close(NOW_MS)
+
+
 def refuse(directory: Path, words: str) -> None:
     """Opening fails with this sentence and changes no file."""
     before = files_of(directory)
@@ -291,7 +308,7 @@ def test_other_voters_of_a_dynamic_quorum_are_refused(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.close(NOW_MS)
     write_snapshot(
-        tmp_path / LOG / SnapshotId(7, 1).file_name,
+        tmp_path / LOG / SnapshotId(9, 1).file_name,
         [FeatureLevelRecord(name="metadata.version", feature_level=30)],
         epoch=1,
         last_contained_log_ms=0,
@@ -348,7 +365,7 @@ def test_damage_before_the_last_segment_is_refused(tmp_path: Path) -> None:
     store.close(NOW_MS)
     path = tmp_path / LOG / "00000000000000000000.log"
     path.write_bytes(path.read_bytes()[:-10])
-    refuse(tmp_path, "is damaged: it ends at offset 7, but the next segment begins at 8")
+    refuse(tmp_path, "is damaged: it ends at offset 9, but the next segment begins at 10")
 
 
 @pytest.mark.parametrize("place", ["length", "magic", "payload"])
@@ -375,7 +392,7 @@ def test_log_that_begins_later_needs_a_snapshot(tmp_path: Path) -> None:
     store.close(NOW_MS)
     for path in (tmp_path / LOG).glob("00000000000000000000.*"):
         path.unlink()
-    refuse(tmp_path, "begins at offset 7, but no snapshot covers what was before")
+    refuse(tmp_path, "begins at offset 9, but no snapshot covers what was before")
 
 
 def test_several_log_directories(tmp_path: Path) -> None:
@@ -409,7 +426,7 @@ def test_snapshot_of_a_dynamic_quorum_keeps_its_voters(tmp_path: Path) -> None:
     open_store(tmp_path).close(NOW_MS)
     quorum = [KRaftVersionRecord(k_raft_version=1), VotersRecord(voters=[Voter(voter_id=1)])]
     write_snapshot(
-        tmp_path / LOG / SnapshotId(7, 1).file_name,
+        tmp_path / LOG / SnapshotId(9, 1).file_name,
         [FeatureLevelRecord(name="metadata.version", feature_level=30)],
         epoch=1,
         last_contained_log_ms=0,

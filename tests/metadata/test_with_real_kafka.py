@@ -95,7 +95,7 @@ def test_directory_goes_to_kafka_and_back(tmp_path: Path) -> None:
     assert store.image.topic_names() == ["from-kafka", "orders"]
     assert store.image.topic_configs("orders") == {"retention.ms": "123456", "cleanup.policy": "compact"}
     assert store.image.topic_configs("from-kafka") == {"retention.ms": "777"}
-    assert store.image.broker_configs(None) == {"log.segment.bytes": "2000000"}
+    assert store.image.broker_configs(None) == {"log.segment.bytes": "2000000", "min.insync.replicas": "1"}
     assert store.image.next_producer_id == 1000
     register(store)
     for topic in store.image.topics_by_name.values():
