@@ -23,7 +23,7 @@ class Known:
 KNOWN: tuple[Known, ...] = ()
 
 LEFT_OUT = (
-    "New directories of Kafka 4.3 have the feature streams.version 1 in force. Groups of Kafka Streams' new protocol are"
-    " not served by Ottla, so Streams applications use the classic one. All other features have the same levels.",
+    "New directories of Kafka 4.3 have the feature streams.version 1 in force. Groups of Kafka Streams' new protocol"
+    " are not served by Ottla, so Streams applications use the classic one. All other features have the same levels.",
     "Ids, ports, times, cluster ids and the sizes of logs on disk are not compared, where each broker has its own.",
 )

@@ -265,7 +265,9 @@ class MetadataStore:
         if self.image.metadata_version:
             return
         levels = {
-            record.name: record.feature_level for record in bootstrap if isinstance(record, FeatureLevelRecord)
+            record.name: record.feature_level
+            for record in bootstrap
+            if isinstance(record, FeatureLevelRecord)
         }
         if levels.get(ELIGIBLE_LEADER_REPLICAS_VERSION):
             from ottla.config.resources import ResourceType  # only new directories need it

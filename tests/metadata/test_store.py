@@ -39,7 +39,9 @@ def config(value: str | None, name: str = "log.retention.ms") -> ConfigRecord:
 
 def cluster_configs(image: MetadataImage) -> dict[str, str]:
     """The configs of the whole cluster that were set after its beginning."""
-    return {name: value for name, value in image.broker_configs(None).items() if name != "min.insync.replicas"}
+    return {
+        name: value for name, value in image.broker_configs(None).items() if name != "min.insync.replicas"
+    }
 
 
 def contents(image: MetadataImage) -> object:

@@ -40,13 +40,10 @@ def defaults(run: Run) -> object:
     return {name: each["value"] for name, each in found.items()}
 
 
-@case(AREA, "which configs of a topic are defaults", quick=True)
+@case(AREA, "which configs of a topic are defaults", quick=True, since="4.1")
 def which_are_defaults(run: Run) -> object:
     found = described(run, run.create(configs={"segment.bytes": "2097152"}))
-    # Kafka sets one for the whole cluster when it switches eligible leader replicas on.
-    own = sorted(
-        name for name, each in found.items() if not each["default"] and name != "min.insync.replicas"
-    )
+    own = sorted(name for name, each in found.items() if not each["default"])
     expect("segment.bytes" in own and "retention.ms" in own, True, f"what was set is not a default: {own}")
     expect("cleanup.policy" in own, False, "what was not set is a default")
     return own

@@ -113,6 +113,12 @@ def describe_cluster(run: Run) -> object:
 @case(AREA, "the features of the cluster", since="4.3")
 def features(run: Run) -> object:
     found: dict[str, Any] = run.call("describe_features")
-    served = ("metadata.version", "group.version", "transaction.version", "share.version")
+    served = (
+        "metadata.version",
+        "eligible.leader.replicas.version",
+        "group.version",
+        "transaction.version",
+        "share.version",
+    )
     expect([name for name in served if name not in found], [], "features that are missing")
     return {name: found[name] for name in served}
