@@ -5,6 +5,7 @@ The exit code is 1 if any case failed. A run of all cases of a client renews its
 """
 
 import argparse
+import math
 import sys
 import threading
 import time
@@ -19,7 +20,7 @@ from compat_tests.matrix.case import Case, all_cases
 from compat_tests.matrix.clients import Client, NotHere, all_clients, client_named
 from compat_tests.matrix.display import Display, clock
 from compat_tests.matrix.judge import FAILED, BothBrokers, Verdict, cases_for, judge_all
-from compat_tests.matrix.results import Row, keep, keep_details, missing_row, row
+from compat_tests.matrix.results import Row, keep, keep_details, kept_rows, missing_row, row
 
 AT_A_TIME = 2
 
@@ -45,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows.append(missing_row(client, options.reference, ottla, str(lack), cases))
         else:
             ready.append((client, cases))
+    # The longest first, as far as known, so that none of them is alone at the end.
+    last_seconds = {each.key: each.seconds for each in kept_rows()}
+    ready.sort(key=lambda each: -last_seconds.get((each[0].name, options.reference), math.inf))
     began = time.monotonic()
     failures, ran = _run(ready, options.reference, ottla, display)
     rows += ran

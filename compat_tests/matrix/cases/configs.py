@@ -32,7 +32,7 @@ def wait_for(run: Run, topic: str, config: str, value: str) -> None:
     run.until(observe, lambda seen: seen == value)
 
 
-@case(AREA, "the defaults of a topic")
+@case(AREA, "the defaults of a topic", since="4.0")
 def defaults(run: Run) -> object:
     found = described(run, run.create())
     expect(found["cleanup.policy"]["value"], "delete")
@@ -49,7 +49,7 @@ def which_are_defaults(run: Run) -> object:
     return own
 
 
-@case(AREA, "nothing of a topic is read-only or secret")
+@case(AREA, "nothing of a topic is read-only or secret", since="4.0")
 def open_to_all(run: Run) -> object:
     found = described(run, run.create())
     expect([name for name, each in found.items() if each["read_only"] or each["sensitive"]], [])
