@@ -1,8 +1,8 @@
 """A member of a group in a thread of its own, which polls all the time as kafka-python wants it.
 
-A poll that ends while kafka-python 3.0 joins a group may leave it joining for ever, so polls are long here, and nobody
-waits for one member while another has to answer. The consumer is used by that thread alone: what else is to be done
-with it is done there between two polls.
+A poll that ends while kafka-python 3.0 joins a group may leave it joining for ever, so polls are long while it owns
+nothing, and nobody waits for one member while another has to answer. The consumer is used by that thread alone: what
+else is to be done with it is done there between two polls.
 """
 
 import queue
@@ -17,6 +17,7 @@ from kafka.structs import OffsetAndMetadata
 from compat_tests.matrix.drivers.serving import PATIENCE_SECONDS
 
 POLL_MS = 100
+JOIN_MS = 3_000
 CLOSE_MS = 2_000
 
 
@@ -83,7 +84,7 @@ class Member:
                 except Exception as error:  # noqa: BLE001 - it belongs to whoever asked
                     done.set_exception(error)
             try:
-                found = self._consumer.poll(timeout_ms=POLL_MS)
+                found = self._consumer.poll(timeout_ms=POLL_MS if self._consumer.assignment() else JOIN_MS)
             except Exception as error:  # noqa: BLE001 - the next poll of the case tells it
                 self._tell([], error)
                 continue
