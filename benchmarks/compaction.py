@@ -84,6 +84,7 @@ KINDS = (
     Kind("100 B values", 200_000, _small),
     Kind("JSON of 50 to 250 B", 200_000, _event),
     Kind("JSON of 50 to 250 B, zstd", 200_000, _event, "zstd", 4 << 20),
+    Kind("JSON, 20 records a batch", 50_000, _event, segment_bytes=4 << 20, batch_records=20, share=0.25),
     Kind("JSON, 5 records a batch", 50_000, _event, segment_bytes=4 << 20, batch_records=5, share=0.25),
     Kind("JSON, 1 record a batch", 20_000, _event, segment_bytes=1 << 20, batch_records=1, share=0.1),
     Kind("100 B values, 2 million keys", 2_000_000, _small),

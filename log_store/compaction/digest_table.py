@@ -14,6 +14,7 @@ import os
 import struct
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import Final
 
 import xxhash
@@ -23,6 +24,7 @@ _DIGEST_BYTES: Final = 12
 _BUCKET_ENTRIES: Final = 64
 _BUCKET_BYTES: Final = ENTRY_BYTES * _BUCKET_ENTRIES
 _LARGEST_SHARE: Final = 0.85  # of the entries in use; with more, too many do not lie in their own bucket
+_PIECE: Final = 1024  # keys
 
 _iter_digests = struct.Struct("=I12s").iter_unpack
 _pack_number = struct.Struct("=I").pack_into
@@ -97,8 +99,12 @@ class DigestTable:
             yield array("I", table[start : start + count * ENTRY_BYTES].tobytes())[3::4]
 
     def _digests(self, keys: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+        """Bits that choose a bucket, and the digest, of each key. They are made for some at a time: those of all keys
+        of a map would take half as much memory again."""
         seed, digest_of = self._seed, xxhash.xxh3_128_digest
-        return _iter_digests(b"".join([digest_of(key, seed) for key in keys]))
+        remaining = iter(keys)
+        pieces = iter(lambda: b"".join([digest_of(key, seed) for key in islice(remaining, _PIECE)]), b"")
+        return chain.from_iterable(map(_iter_digests, pieces))
 
     def _find(self, bucket: int, digest: bytes) -> tuple[int, int]:
         """Where the entry of a digest is, or else -1 and the bucket that it would go to."""

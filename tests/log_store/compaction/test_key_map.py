@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from ottla.log_store.compaction.digest_table import DigestTable
 from ottla.log_store.compaction.key_map import KeyMap
 from ottla.wire.records.key_scan import NO_KEY, KeyScan
+from tests.wire.memory import allocates_little
 
 ROOMY = 1 << 30
 KAFKA_BYTES_PER_KEY = 24
@@ -72,6 +73,16 @@ def test_about_as_many_keys_as_in_kafka() -> None:
     assert len(key_map) == count
     assert not any(key_map.flags_of_clean(scan_of([b"\x28%020d" % count])))
     assert all(key_map.flags_of_clean(scan_of([b"\x28%020d" % number for number in range(0, count, 99)])))
+
+
+@pytest.mark.parametrize("max_bytes", [1_500_000, 2_200_000])
+def test_memory_in_use_is_bounded(max_bytes: int) -> None:
+    """Not only what is charged, but what is allocated at any time stays below the limit, however full a dict is when
+    its keys go to a table."""
+    with allocates_little(max_bytes):
+        key_map = KeyMap(max_bytes)
+        assert fill(key_map) > max_bytes // 30
+        key_map.seal()
 
 
 def test_many_records_of_few_keys_fill_it() -> None:
