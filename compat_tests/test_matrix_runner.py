@@ -238,6 +238,32 @@ def test_progress_in_plain_lines(both: BothBrokers) -> None:
     assert "\x1b" not in stream.getvalue()
 
 
+class _Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_on_a_terminal(both: BothBrokers) -> None:
+    """A line for each client is redrawn in place; failures stay above."""
+    stream = _Terminal()
+    display = Display(stream)
+    display.expect("fake", "Fake", 2)
+    display.expect("other", "Other", 1)
+    display.lacks("other", "no Go")
+    assert stream.getvalue() == f"{'Other':28} not run: no Go\n"
+    display.begins("fake")
+    display.judged("fake", both.judge(expecting("echo", {})))
+    display.judged("fake", both.judge(expecting("echo", 1)))
+    display.ends("fake")
+    display.finish()
+    last = stream.getvalue().rsplit("\x1b[J", 1)[1].splitlines()
+    assert last[0].startswith(f"{'Fake':28} {'█' * 24}   2/2")
+    assert last[1].startswith("2 of 2 cases in ")
+    assert stream.getvalue().count("FAILED Fake") == 1
+
+
 def test_rows_of_other_clients_stay(both: BothBrokers, tmp_path: Path) -> None:
     """A run renews its own client's row and no other; the page names failures, reasons and what is missing."""
     path = tmp_path / "compatibility.json"

@@ -119,7 +119,8 @@ class Display:
             self._drawn = 0
 
     def _draw(self) -> None:
-        if not self._live or not self._lanes:
+        # Before the first has begun, drivers are made ready, and tell of it in lines of their own.
+        if not self._live or not any(lane.began for lane in self._lanes.values()):
             return
         width = shutil.get_terminal_size().columns - 1
         now = time.monotonic()
