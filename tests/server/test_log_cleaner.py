@@ -5,13 +5,15 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import trio
 
 from ottla.config.broker_config import BrokerConfig
+from ottla.log_store.compaction.job import Answer, CleaningFailed, CleaningJob
 from ottla.log_store.compaction.process import command
 from ottla.log_store.log import Log
 from ottla.metadata.controller.plan import Plan
@@ -31,8 +33,9 @@ KEYS = 5
 
 
 @pytest.fixture
-async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
-    config = BrokerConfig.load({**SETTINGS, "log.dirs": str(tmp_path)})
+async def broker(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Broker]:
+    settings = getattr(request, "param", {})
+    config = BrokerConfig.load({**SETTINGS, **settings, "log.dirs": str(tmp_path)})
     opened = await Broker.open(config, config.listeners(), random.Random(1))
     (directory,) = opened.store.directory_ids.values()
     node = opened.node_id
@@ -102,6 +105,57 @@ async def test_cleaning_in_the_process(broker: Broker, tmp_path: Path) -> None:
     names = os.listdir(log.directory)
     assert not [name for name in names if name.endswith((".cleaned", ".swap", ".deleted"))]
     assert len([name for name in names if name.endswith(".log")]) == len(log.segments)
+
+
+class RefusingProcess(CleanerProcess):
+    """Notes the job it is given, and does not do it."""
+
+    job: CleaningJob
+
+    async def answers(self, job: CleaningJob) -> AsyncGenerator[Answer, None]:
+        self.job = job
+        yield CleaningFailed("not now")
+
+
+@pytest.mark.parametrize(
+    "broker",
+    [
+        {
+            "log.cleaner.threads": "2",
+            "log.cleaner.dedupe.buffer.size": "8000000",
+            "log.cleaner.io.buffer.size": "400000",
+            "log.cleaner.io.buffer.load.factor": "0.5",
+            "log.cleaner.io.max.bytes.per.second": "3000",
+        }
+    ],
+    indirect=True,
+)
+async def test_settings_reach_the_process(broker: Broker) -> None:
+    """Memory and bytes per second are those of all workers together, so each has its share."""
+    fill(broker)
+    dirty = await broker.cleaner.choose()
+    assert dirty is not None
+    async with RefusingProcess() as process:
+        assert not await broker.cleaner.clean(dirty, process)
+        job = process.job
+    assert (job.key_map_bytes, job.buffer_bytes) == (4_000_000, 100_000)
+    assert (job.load_factor, job.max_bytes_per_second) == (0.5, 1500.0)
+
+
+async def test_compact_and_delete(broker: Broker) -> None:
+    """With both policies what compaction leaves is deleted by retention, and the next round goes on behind that."""
+    log = fill(broker)
+    both = frozenset({"compact", "delete"})
+    log.update_config(replace(log.config, cleanup_policy=both, retention_bytes=1_000_000))
+    for _ in range(2):
+        before = log.log_start_offset
+        end = log.active_segment.base_offset
+        assert await clean_all(broker) == 1
+        assert before < log.log_start_offset <= end
+        left = [key for offset, key in keys_of(log) if offset < end]
+        assert len(left) == len(set(left))
+        assert sum(segment.size for segment in log.segments[1:]) < 1_000_000
+        fill(broker)
 
 
 async def test_reader_of_a_replaced_segment(broker: Broker) -> None:

@@ -1,12 +1,13 @@
 """What cleaning keeps of a log, case by case."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ottla.log_store.compaction.job import decode_answer, decode_job, encode_answer, encode_job
-from ottla.log_store.compaction.log_cleaning import CleaningResources, look_at
+from ottla.log_store.compaction.log_cleaning import CleaningResources, DirtyLog, dirtiest, look_at
 from ottla.log_store.log import Log
 from ottla.wire.errors import KafkaError
 from ottla.wire.records.control import ControlType
@@ -181,6 +182,29 @@ def test_open_transaction_is_not_touched(tmp_path: Path) -> None:
     end_txn(log, ControlType.COMMIT, 4)
     clean_fully(log)
     assert offsets(log) == [2]
+
+
+def test_which_log_is_due(tmp_path: Path) -> None:
+    """One whose dirty share exceeds min.cleanable.dirty.ratio, or that has waited for max.compaction.lag.ms."""
+    log = compacted_log(tmp_path, min_cleanable_dirty_ratio=0.6)
+    put(log, (b"a", bytes(200)), roll=True)
+    clean_fully(log)
+    put(log, (b"b", bytes(200)), roll=True)
+    log.flush()
+
+    def found(now_ms: int = NOW_MS) -> DirtyLog:
+        dirty = look_at(log, now_ms)
+        assert dirty is not None
+        return dirty
+
+    assert found().dirtiness.ratio == 0.5
+    assert not found().is_due
+    assert dirtiest([found()]) is None
+    log.update_config(replace(log.config, max_compaction_lag_ms=1000))
+    assert not found(NOW_MS + 1000).is_due
+    assert found(NOW_MS + 1001).is_due
+    log.update_config(replace(log.config, max_compaction_lag_ms=1 << 62, min_cleanable_dirty_ratio=0.4))
+    assert dirtiest([found()]) == found()
 
 
 def test_many_passes(tmp_path: Path) -> None:
