@@ -14,6 +14,7 @@ from pathlib import Path
 
 from compat_tests.kafka.jars import cache_directory, made_once
 from compat_tests.matrix.clients import Client, NotHere
+from compat_tests.matrix.drivers import error_names
 
 MODULE = Path(__file__).parent / "go"
 # Both libraries say so in their go.mod, and so does ours.
@@ -70,6 +71,6 @@ def _version(go: str) -> str:
 
 
 CLIENTS = [
-    Client("franz-go", "franz-go", "Go", functools.partial(_ready, "franzgo")),
-    Client("sarama", "sarama", "Go", functools.partial(_ready, "sarama")),
+    Client("franz-go", "franz-go", "Go", functools.partial(_ready, "franzgo"), error_names.ENVIRONMENT),
+    Client("sarama", "sarama", "Go", functools.partial(_ready, "sarama"), error_names.ENVIRONMENT),
 ]

@@ -61,7 +61,7 @@ func joining(asked lines.Joining) ([]kgo.Opt, error) {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(isolation),
 		kgo.DisableAutoCommit(),
-		kgo.HeartbeatInterval(500 * time.Millisecond),
+		kgo.HeartbeatInterval(200 * time.Millisecond),
 	}
 	if asked.Pattern != "" {
 		options = append(options, kgo.ConsumeRegex(), kgo.ConsumeTopics(asked.Pattern))

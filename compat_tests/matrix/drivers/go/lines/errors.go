@@ -1,24 +1,30 @@
 package lines
 
 import (
+	"encoding/json"
 	"fmt"
-
-	"github.com/twmb/franz-go/pkg/kerr"
+	"os"
+	"strconv"
+	"sync"
 )
 
-// What franz-go calls otherwise than Kafka does.
-var renamed = map[int16]string{6: "NOT_LEADER_OR_FOLLOWER"}
+// The table is handed down by who starts the driver: franz-go has names of its own for some codes, and sarama has none.
+var names = sync.OnceValue(func() map[string]string {
+	table := map[string]string{}
+	if given := os.Getenv("KAFKA_ERROR_NAMES"); given != "" {
+		if err := json.Unmarshal([]byte(given), &table); err != nil {
+			fmt.Fprintln(os.Stderr, "KAFKA_ERROR_NAMES cannot be read:", err)
+		}
+	}
+	return table
+})
 
-// NameOf is Kafka's name of an error code other than 0. Sarama has no such names, so franz-go's table serves both.
+// NameOf is Kafka's name of an error code.
 func NameOf(code int16) string {
-	if name, found := renamed[code]; found {
+	if name, known := names()[strconv.Itoa(int(code))]; known {
 		return name
 	}
-	known := kerr.TypedErrorForCode(code)
-	if known == nil || known.Code != code {
-		return fmt.Sprintf("CODE_%d", code)
-	}
-	return known.Message
+	return fmt.Sprintf("CODE_%d", code)
 }
 
 // Refusal is the error that a code in an answer stands for, nil for 0.

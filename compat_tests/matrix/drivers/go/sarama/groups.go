@@ -85,7 +85,7 @@ func joining(asked lines.Joining) (*sarama.Config, error) {
 	settings.Consumer.Offsets.Initial = sarama.OffsetOldest
 	settings.Consumer.Offsets.AutoCommit.Enable = false
 	settings.Consumer.Group.InstanceId = asked.InstanceID
-	settings.Consumer.Group.Heartbeat.Interval = 500 * time.Millisecond
+	settings.Consumer.Group.Heartbeat.Interval = 200 * time.Millisecond
 	if asked.SessionMs > 0 {
 		settings.Consumer.Group.Session.Timeout = time.Duration(asked.SessionMs) * time.Millisecond
 	}
