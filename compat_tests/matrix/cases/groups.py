@@ -211,7 +211,8 @@ def static(run: Run, protocol: str) -> object:
     expect(poll_all(run, ["first"], wait_ms=300)["first"], before["first"], "the other after it left")
     join(run, "second", group, [topic], protocol=protocol, instance_id="instance-second")
     expect(settle(run, names, {topic: 4}), before)
-    return shares(before, topic)
+    # Which partitions each has is for the client's assignor to say, and may hang on who joined when.
+    return [len(each) for each in shares(before, topic)]
 
 
 @case(AREA, "a static member that is gone is missed after its session")
