@@ -258,9 +258,11 @@ def test_progress_on_a_terminal(both: BothBrokers) -> None:
     display.judged("fake", both.judge(expecting("echo", 1)))
     display.ends("fake")
     display.finish()
+    display.say("one failed")
     last = stream.getvalue().rsplit("\x1b[J", 1)[1].splitlines()
     assert last[0].startswith(f"{'Fake':28} {'█' * 24}   2/2")
     assert last[1].startswith("2 of 2 cases in ")
+    assert last[2:] == ["one failed"]
     assert stream.getvalue().count("FAILED Fake") == 1
 
 

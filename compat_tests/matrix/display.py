@@ -99,6 +99,7 @@ class Display:
         """Nothing more is redrawn."""
         with self._lock:
             self._redraw()
+            self._live = False
             self._drawn = 0
 
     def _estimate(self) -> str:
