@@ -37,8 +37,8 @@ sends requests that were made before over plain sockets and costs far less than 
 CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
 Kafka's.
 
-Run it yourself: `make bench` (about half an hour), `make bench QUICK=1` (about two minutes, into `.cache/bench`), or
-a part alone, such as `make bench ONLY=produce`.
+Run it yourself: `make bench` (about half an hour), `make bench QUICK=1` (about two minutes, one round without
+groups, many partitions and growth, into `.cache/bench`), or a part alone, such as `make bench ONLY=produce`.
 """
 
 LAG_INTRODUCTION = """\

@@ -20,6 +20,10 @@ log = logging.getLogger("ottla.server")
 _GONE = {errno.ECONNABORTED, errno.ECONNRESET, errno.EPROTO, errno.EPERM}
 _FULL_PAUSE_SECONDS = 1.0
 _REFUSED_PAUSE_SECONDS = 0.1
+# Whoever comes while the backlog is full tries again a second later: many that come at once must not fill it, and the
+# others are kept waiting for a millisecond or two.
+_ACCEPTS_IN_A_ROW = 32
+_SHORTEST_PAUSE_SECONDS = 0.001
 
 MakeConnection = Callable[[socket.socket, str, str, str], Connection]
 
@@ -99,6 +103,7 @@ class Listener:
             await self._accept(nursery)
 
     async def _accept(self, nursery: trio.Nursery) -> None:
+        in_a_row = 0
         while True:
             while self._counts.is_full():
                 # Looked at again after a while: a client of another listener may leave, or the limit rise.
@@ -108,6 +113,7 @@ class Listener:
             try:
                 client, address = self._sock.accept()
             except BlockingIOError:
+                in_a_row = 0
                 await trio.lowlevel.wait_readable(self._sock)
                 continue
             except OSError as error:
@@ -122,7 +128,11 @@ class Listener:
                 client.close()
                 continue
             self._start(client, address, nursery)
-            await trio.sleep_until(self._counts.accept_at(trio.current_time()))
+            in_a_row += 1
+            now = trio.current_time()
+            accept_at = self._counts.accept_at(now)
+            if accept_at > now + _SHORTEST_PAUSE_SECONDS or in_a_row % _ACCEPTS_IN_A_ROW == 0:
+                await trio.sleep_until(accept_at)
 
     def _set_options(self, client: socket.socket) -> None:
         client.setblocking(False)

@@ -73,3 +73,33 @@ async def test_accepting_goes_on(
                 await trio.sleep(10)
             listener.stop_accepting()
     assert served.count == 1
+
+
+async def test_clients_that_come_at_once_are_accepted_in_one_go(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    """The backlog is emptied before anybody is served: who finds it full waits for a second."""
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
+    limits = Limits.from_config(BrokerConfig.load({}))
+    events: list[str] = []
+
+    class Noted:
+        async def serve(self) -> None:
+            events.append("served")
+
+    def make(sock: socket.socket, peer: str, host: str, listener: str) -> Connection:
+        events.append("accepted")
+        sock.close()
+        return Noted()  # type: ignore[return-value]
+
+    with bind(endpoint) as sock:
+        listener = Listener(endpoint, sock, limits, ConnectionLimits(limits), make)
+        listener.listen()
+        clients = [socket.create_connection(sock.getsockname()) for _ in range(10)]
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(listener.accept_until_stopped, nursery)
+            await trio.sleep(1)
+            listener.stop_accepting()
+        for client in clients:
+            client.close()
+    assert events == ["accepted"] * 10 + ["served"] * 10
