@@ -7,7 +7,7 @@ ground, so that it can be read on a page of any colour.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -37,10 +37,10 @@ def lines(series: Mapping[str, Points], unit: str) -> str:
     points = [point for each in series.values() for point in each]
     last_x = _round_up(max((x for x, _ in points), default=1))
     last_y = _round_up(max((y for _, y in points), default=1))
-    labels = [(_x(last_x * step / 4, last_x), f"{last_x * step / 4:,.0f} s") for step in range(5)]
-    parts = [_grid(labels, last_y, unit)]
-    for number, (name, each) in enumerate(series.items()):
-        parts.append(_line(number, name, [(_x(x, last_x), _y(y, last_y)) for x, y in each]))
+    labels = [(_x(last_x * step / 4, last_x), f"{_shown(last_x * step / 4)} s") for step in range(5)]
+    parts = [_grid(labels, last_y, unit), _legend(series)]
+    for number, each in enumerate(series.values()):
+        parts.append(_line(number, [(_x(x, last_x), _y(y, last_y)) for x, y in each]))
     return _svg(_HEIGHT, parts)
 
 
@@ -48,10 +48,10 @@ def curves(series: Mapping[str, Sequence[float]], steps: Sequence[str], unit: st
     """A line for each series over named steps, which stand at equal distances."""
     last_y = _round_up(max((y for each in series.values() for y in each), default=1))
     places = [_x(number, max(len(steps) - 1, 1)) for number in range(len(steps))]
-    parts = [_grid(list(zip(places, steps, strict=True)), last_y, unit)]
-    for number, (name, each) in enumerate(series.items()):
+    parts = [_grid(list(zip(places, steps, strict=True)), last_y, unit), _legend(series)]
+    for number, each in enumerate(series.values()):
         points = [(x, _y(y, last_y)) for x, y in zip(places, each, strict=False)]
-        parts.append(_line(number, name, points))
+        parts.append(_line(number, points))
         colour = _COLOURS[number % len(_COLOURS)]
         parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"/>' for x, y in points]
     return _svg(_HEIGHT, parts)
@@ -144,35 +144,45 @@ def standalone(svg: str) -> str:
     return f'{opening} xmlns="http://www.w3.org/2000/svg" width="{width}">{ground}{rest}\n'
 
 
-def _line(number: int, name: str, points: Points) -> str:
-    """A line with its name above the plot."""
+def _line(number: int, points: Points) -> str:
     colour = _COLOURS[number % len(_COLOURS)]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    return (
-        f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>'
-        f'<text x="{_LEFT + 8 + 105 * number}" y="{_TOP + 8}" fill="{colour}">{escape(name)}</text>'
-    )
+    return f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="1.8"/>'
+
+
+def _legend(names: Iterable[str]) -> str:
+    """The names of lines, each in its colour, one after the other above the plot."""
+    parts, x = [], float(_LEFT)
+    for number, name in enumerate(names):
+        colour = _COLOURS[number % len(_COLOURS)]
+        parts.append(f'<text x="{x:.1f}" y="{_TOP}" fill="{colour}">{escape(name)}</text>')
+        x += 6.4 * len(name) + 16  # about as wide as letters of that size are
+    return "".join(parts)
 
 
 def _grid(labels: Sequence[tuple[float, str]], last_y: float, unit: str) -> str:
     parts = []
-    digits = 0 if last_y >= 4 else 2
     for step in range(5):
         value, y = last_y * step / 4, _y(last_y * step / 4, last_y)
         parts.append(f'<line x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{y}" y2="{y}" stroke="{_PALE}"/>')
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{value:,.{digits}f}</text>')
+        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{_shown(value)}</text>')
     for x, label in labels:
         parts.append(f'<text x="{x}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>')
     parts.append(
-        f'<text x="{_WIDTH - 10}" y="{_TOP + 8}" text-anchor="end" fill="{_GREY}">{escape(unit)}</text>'
+        f'<text x="{_WIDTH - 10}" y="{_TOP}" text-anchor="end" fill="{_GREY}">{escape(unit)}</text>'
     )
     return "".join(parts)
+
+
+def _shown(value: float) -> str:
+    """With as many digits behind the point as there are, at most two."""
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def _round_up(value: float) -> float:
     """The next figure whose quarters are easy to read."""
     size = 10.0 ** math.floor(math.log10(max(value, 0.01)))
-    return next(step * size for step in (1, 2, 4, 6, 8, 10, 20) if step * size >= value)
+    return next(step * size for step in (1, 1.2, 1.6, 2, 2.4, 3, 4, 6, 8, 10, 20) if step * size >= value)
 
 
 def _x(x: float, last: float) -> float:

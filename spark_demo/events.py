@@ -2,7 +2,7 @@
 
 A run has a clock of its own that goes faster than the wall's. Events arrive in the order of that clock; most of them
 happened a moment before, some minutes before, a few too long ago. Some arrive twice, and some are broken. Everything
-follows from the seed, so that two runs with the same settings send the same records.
+follows from the seed, so that two runs with the same settings and format send the same records.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from spark_demo.formats import Event, Format
+
 ALLOWED_LATENESS_MS = 5 * 60_000
+LATE_MS = 30_000  # later than most, and welcome still
 EVENT_TYPES = ("view", "search", "click")
 
 _TYPE_WEIGHTS = (70, 20, 10)
@@ -54,7 +57,7 @@ def user_changes(settings: Settings) -> Iterator[tuple[bytes, bytes | None]]:
             yield _user(number).encode(), None
 
 
-def arrivals(settings: Settings, count: int) -> Iterator[Arrival]:
+def arrivals(settings: Settings, written: Format, count: int) -> Iterator[Arrival]:
     """The first `count` events in the order of their arrival, and what arrives twice among them."""
     rng = random.Random(settings.seed + 1)
     again: list[tuple[int, int, bytes, bytes]] = []
@@ -63,19 +66,20 @@ def arrivals(settings: Settings, count: int) -> Iterator[Arrival]:
         while again and again[0][0] <= now_ms:
             at_ms, _, key, value = heapq.heappop(again)
             yield Arrival(key, value, at_ms)
-        key, value = _event(rng, settings, number, now_ms)
+        event = _event(rng, settings, number, now_ms)
+        key, value = event["user_id"].encode(), written.encode(event)
         if rng.random() < _BROKEN_SHARE:
-            value = _broken(rng, value)
+            value = written.encode_broken(rng, event)
         elif rng.random() < _TWICE_SHARE:
             heapq.heappush(again, (now_ms + rng.randint(1_000, 60_000), number, key, value))
         yield Arrival(key, value, now_ms)
 
 
-def _event(rng: random.Random, settings: Settings, number: int, now_ms: int) -> tuple[bytes, bytes]:
+def _event(rng: random.Random, settings: Settings, number: int, now_ms: int) -> Event:
     # A few users do most of it, as everywhere.
     user = _user(min(int(rng.paretovariate(0.6)) - 1, settings.users - 1))
     kind = rng.choices(EVENT_TYPES, _TYPE_WEIGHTS)[0]
-    event = {
+    return {
         "event_id": f"{settings.seed}-{number}",
         "user_id": user,
         "type": kind,
@@ -83,7 +87,6 @@ def _event(rng: random.Random, settings: Settings, number: int, now_ms: int) -> 
         "query": rng.choice(_WORDS) if kind == "search" else None,
         "event_time_ms": now_ms - _delay_ms(rng),
     }
-    return user.encode(), json.dumps(event).encode()
 
 
 def _delay_ms(rng: random.Random) -> int:
@@ -93,22 +96,6 @@ def _delay_ms(rng: random.Random) -> int:
     if share < _TOO_LATE_SHARE + _LATE_SHARE:
         return rng.randint(60_000, ALLOWED_LATENESS_MS - 60_000)
     return rng.randint(0, 5_000)
-
-
-def _broken(rng: random.Random, value: bytes) -> bytes:
-    event = json.loads(value)
-    kind = rng.randrange(5)
-    if kind == 0:
-        return value[: len(value) // 2]
-    if kind == 1:
-        return b"\xff\xfe not even text"
-    if kind == 2:
-        del event["event_id"]
-    elif kind == 3:
-        event["type"] = "teleport"
-    else:
-        event["event_time_ms"] = "yesterday"
-    return json.dumps(event).encode()
 
 
 def _user(number: int) -> str:

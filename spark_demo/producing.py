@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from itertools import islice
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from spark_demo.events import Settings, arrivals, user_changes
+from spark_demo.events import Arrival, Settings, arrivals, user_changes
+from spark_demo.formats import Format
 from spark_demo.names import ACTIVITY, USERS
 
 _SLICE_SECONDS = 0.05
@@ -21,12 +23,13 @@ class SendingFailed(RuntimeError):
 class ActivitySource:
     """Sends `seconds` of activity once `start` is called; `join` waits for the end and tells of failures."""
 
-    def __init__(self, bootstrap: str, settings: Settings, seconds: int) -> None:
+    def __init__(self, bootstrap: str, settings: Settings, written: Format, seconds: int) -> None:
         self._settings = settings
-        self._count = settings.events_per_second * seconds
+        self._arrivals = arrivals(settings, written, settings.events_per_second * seconds)
         self._producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
+                "log_level": 0,  # what fails is told by `join`
                 "enable.idempotence": True,
                 "linger.ms": 20,
                 "compression.type": "lz4",
@@ -35,7 +38,6 @@ class ActivitySource:
         self._thread = threading.Thread(target=self._send_all, name="activity")
         self._failure: BaseException | str | None = None
         self.sent = 0
-        self.delivered = 0
 
     def send_users(self) -> None:
         """Fill the topic of users."""
@@ -43,7 +45,14 @@ class ActivitySource:
             self._send(USERS, key, value)
         self._flush()
 
+    def send_first(self) -> None:
+        """The first second of it, as fast as it goes."""
+        for arrival in islice(self._arrivals, self._settings.events_per_second):
+            self._send_arrival(arrival)
+        self._flush()
+
     def start(self) -> None:
+        """The rest, at their pace."""
         self._thread.start()
 
     @property
@@ -58,18 +67,19 @@ class ActivitySource:
 
     def _send_all(self) -> None:
         try:
-            started = time.monotonic()
-            for arrival in arrivals(self._settings, self._count):
-                while self.sent > (time.monotonic() - started) * self._settings.events_per_second:
+            started, first = time.monotonic(), self.sent
+            for arrival in self._arrivals:
+                while self.sent - first > (time.monotonic() - started) * self._settings.events_per_second:
                     self._producer.poll(_SLICE_SECONDS)
-                headers: list[tuple[str, str | bytes | None]] = [
-                    ("sent-at", str(time.time_ns() // 1_000_000))
-                ]
-                self._send(ACTIVITY, arrival.key, arrival.value, arrival.timestamp_ms, headers)
-                self.sent += 1
+                self._send_arrival(arrival)
             self._flush()
         except (KafkaException, OSError) as error:  # told by join, to whoever can do something about it
             self._failure = error
+
+    def _send_arrival(self, arrival: Arrival) -> None:
+        now: list[tuple[str, str | bytes | None]] = [("sent-at", str(time.time_ns() // 1_000_000))]
+        self._send(ACTIVITY, arrival.key, arrival.value, arrival.timestamp_ms, now)
+        self.sent += 1
 
     def _send(
         self,
@@ -90,9 +100,7 @@ class ActivitySource:
                 return
 
     def _delivered(self, error: KafkaError | None, _message: Message) -> None:
-        if error is None:
-            self.delivered += 1
-        else:
+        if error is not None:
             self._failure = str(error)
 
     def _flush(self) -> None:

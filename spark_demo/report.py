@@ -2,145 +2,171 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from pyspark.sql import functions as f
-
-from docs.plots import bars, lines
-from spark_demo import names
+from docs.plots import Points, bars, lines
 from spark_demo.checking import Check
-from spark_demo.tables import Kafka
+from spark_demo.results import Results
 from spark_demo.watching import Watch
 
-_QUERIES_SHOWN = ("events", "page counts", "sessions", "dead letters")
+_RATE_SECONDS = 5  # rates are means of so long
 _STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #111827 }
-h1 { font-size: 1.6rem } h2 { font-size: 1.1rem; margin-top: 2rem } svg { width: 100%; max-width: 48rem }
-table { border-collapse: collapse } td, th { padding: .25rem .8rem; border-bottom: 1px solid #e5e7eb; text-align: left }
-td.n { text-align: right; font-variant-numeric: tabular-nums } .ok { color: #15803d } .bad { color: #b91c1c }
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #111827 }
+h1 { font-size: 1.6rem; margin-bottom: 0 } h2 { font-size: 1.05rem; margin: 0 0 .4rem } p { margin: .3rem 0 }
+.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1.2rem }
+.box { border: 1px solid #e5e7eb; border-radius: .5rem; padding: 1rem } svg { width: 100% }
+.figures { display: flex; flex-wrap: wrap; gap: .5rem 2.2rem; margin: 1.2rem 0 }
+.figures b { display: block; font-size: 1.3rem }
+table { border-collapse: collapse } td, th { padding: .2rem .8rem .2rem 0; text-align: left; font-weight: normal }
+th { color: #6b7280 } .n { text-align: right; font-variant-numeric: tabular-nums } small { color: #6b7280 }
+.ok { color: #15803d } .bad { color: #b91c1c }
 """
 
 
 @dataclass(frozen=True)
-class Results:
-    """What is read from the outputs for the report."""
+class Run:
+    """What was run, in words, for the head of the page."""
 
-    latency_ms: Sequence[tuple[float, float, float]]  # second, median, 99th percentile
-    pages: Sequence[tuple[str, float]]
-    session_lengths: Sequence[tuple[str, float]]
-    problems: Sequence[tuple[str, float]]
+    title: str
+    words: str
 
 
-def read_results(kafka: Kafka, out: str) -> Results:
-    """Ask Spark for what the report shows."""
-    sent_at = f.expr("filter(headers, h -> h.key = 'sent-at')[0].value").cast("string").cast("long")
-    written = kafka.table(names.CLEAN).select(
-        f.unix_millis("timestamp").alias("written"), (f.unix_millis("timestamp") - sent_at).alias("latency")
-    )
-    [first] = written.agg(f.min("written")).collect()
-    second = f.floor((f.col("written") - first[0]) / 1000)
-    latency = (
-        written.groupBy(second.alias("second"))
-        .agg(f.percentile("latency", 0.5).alias("p50"), f.percentile("latency", 0.99).alias("p99"))
-        .orderBy("second")
-        .collect()
-    )
-    pages = (
-        kafka.spark.read.parquet(f"{out}/tables/pages")
-        .groupBy("page")
-        .agg(f.sum("views").alias("views"))
-        .orderBy(f.desc("views"))
-        .limit(10)
-        .collect()
-    )
-    session = f.from_json("value", "start timestamp, end timestamp, events long")
-    minutes = f.least(f.floor((f.unix_seconds("s.end") - f.unix_seconds("s.start")) / 300), f.lit(11))
-    lengths = (
-        kafka.latest_by_key(names.SESSIONS)
-        .select(session.alias("s"))
-        .groupBy(minutes.alias("bucket"))
-        .count()
-        .orderBy("bucket")
-        .collect()
-    )
-    problem = f.expr("filter(headers, h -> h.key = 'problem')[0].value").cast("string")
-    problems = (
-        kafka.table(names.DEAD_LETTERS)
-        .groupBy(problem.alias("problem"))
-        .count()
-        .orderBy(f.desc("count"))
-        .collect()
-    )
-    return Results(
-        [(row["second"], row["p50"], row["p99"]) for row in latency],
-        [(row["page"], row["views"]) for row in pages],
-        [(_minutes(row["bucket"]), row["count"]) for row in lengths],
-        [(row["problem"], row["count"]) for row in problems],
-    )
-
-
-def _minutes(bucket: int) -> str:
-    return f"{bucket * 5} min or more" if bucket == 11 else f"{bucket * 5} to {bucket * 5 + 5} min"
-
-
-def html_report(title: str, watch: Watch, results: Results, checks: Sequence[Check]) -> str:
+def html_report(run: Run, watch: Watch, results: Results, checks: Sequence[Check]) -> str:
     """The page."""
-    good = all(check.holds for check in checks)
-    verdict = (
-        '<p class="ok">The batch over the history and the streams agree to the record.</p>'
-        if good
-        else '<p class="bad">The batch over the history and the streams do not agree.</p>'
-    )
-    sections = [
-        ("Does the stream agree with the batch?", verdict + _table(checks)),
-        ("Throughput", lines(_throughput(watch), "records/s")),
+    latency = {
+        "median": [(second, p50 / 1000) for second, p50, _ in results.latency_ms],
+        "99th percentile": [(second, p99 / 1000) for second, _, p99 in results.latency_ms],
+    }
+    boxes = [
+        ("Does the stream agree with the batch?", _verdict(checks), ""),
+        ("Throughput", lines(_throughput(watch), "records/s"), f"Means of {_RATE_SECONDS} seconds."),
         (
-            "From sent to written, through Spark",
-            lines(
-                {
-                    "median": [(second, p50) for second, p50, _ in results.latency_ms],
-                    "99th percentile": [(second, p99) for second, _, p99 in results.latency_ms],
-                },
-                "ms",
-            ),
+            "End-to-end latency",
+            lines(latency, "s"),
+            "From the website's send to the event's record in the topic of clean events, through the broker, Spark"
+            " and the broker again, by the second in which it was written.",
         ),
-        ("Lag", lines(_of_queries(watch, "behind"), "records behind the end of the topic")),
-        ("Time a batch takes", lines(_of_queries(watch, "batch_ms"), "ms")),
-        ("Pages looked at most", bars(results.pages)),
-        ("How long sessions last", bars(results.session_lengths)),
-        ("What went to the dead letters", bars(results.problems)),
+        (
+            "Lag",
+            lines({name: watch.lag(name) for name in watch.read}, "records"),
+            "Records that were sent and that a query has not yet finished with.",
+        ),
+        (
+            "Time a batch takes",
+            lines(_batches(watch), "s"),
+            "From the trigger to the commit in the checkpoint.",
+        ),
+        (
+            "Late and broken events",
+            lines(_judged(watch), "records so far"),
+            "Late ones count still, too late and broken ones went to the dead letters.",
+        ),
+        ("What went to the dead letters", bars(results.problems), ""),
+        (
+            "Pages looked at most",
+            bars(results.pages),
+            "From the topic of pages per minute; minutes that are over.",
+        ),
+        (
+            "How long sessions last",
+            bars(results.session_lengths),
+            "From the table of sessions; those that are over.",
+        ),
     ]
-    body = "".join(f"<h2>{escape(heading)}</h2>{content}" for heading, content in sections)
+    body = "".join(
+        f'<div class="box"><h2>{escape(heading)}</h2>{content}<small>{escape(words)}</small></div>'
+        for heading, content, words in boxes
+    )
     return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<style>{_STYLE}</style></head><body><h1>{escape(title)}</h1>{body}</body></html>"
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(run.title)}</title>'
+        f"<style>{_STYLE}</style></head><body><h1>{escape(run.title)}</h1><p><small>{escape(run.words)}</small></p>"
+        f'<div class="figures">{_figures(watch, results)}</div><div class="grid">{body}</div></body></html>'
     )
 
 
-def _table(checks: Sequence[Check]) -> str:
+def _figures(watch: Watch, results: Results) -> str:
+    slowest = min(watch.read, key=lambda name: watch.read[name][-1][1])
+    figures: Mapping[str, str] = {
+        "records sent": f"{watch.sent[-1][1]:,}",
+        "read by each query": f"{watch.read[slowest][-1][1]:,}",
+        "records/s in the middle": f"{_middle(watch.read[slowest]):,.0f}",
+        "median latency": f"{results.median_ms / 1000:.1f} s",
+        "99th percentile": f"{results.p99_ms / 1000:.1f} s",
+        "late, taken": f"{watch.total('dead letters', 'late'):,}",
+        "too late": f"{watch.total('dead letters', 'too_late'):,}",
+        "broken": f"{watch.total('dead letters', 'broken'):,}",
+        "doubled, dropped": f"{watch.total('events', 'doubled'):,}",
+    }
+    return "".join(f"<div><b>{value}</b>{escape(name)}</div>" for name, value in figures.items())
+
+
+def _verdict(checks: Sequence[Check]) -> str:
+    good = all(check.holds for check in checks)
+    words = "To the record: a batch over the history comes to the same." if good else "No: see below."
     rows = "".join(
         f'<tr><td>{escape(each.name)}</td><td class="n">{each.expected:,}</td><td class="n">{each.missing:,}</td>'
-        f'<td class="n">{each.extra:,}</td><td class="{"ok" if each.holds else "bad"}">'
-        f"{'agrees' if each.holds else 'differs'}</td></tr>"
+        f'<td class="n">{each.extra:,}</td><td class="{_class(each.holds)}">{"agrees" if each.holds else "differs"}'
+        "</td></tr>"
         for each in checks
     )
-    return f"<table><tr><th></th><th>records</th><th>missing</th><th>beside</th><th></th></tr>{rows}</table>"
+    head = '<tr><th></th><th class="n">records</th><th class="n">missing</th><th class="n">too many</th><th></th></tr>'
+    return f'<p class="{_class(good)}">{words}</p><table>{head}{rows}</table>'
 
 
-def _throughput(watch: Watch) -> dict[str, list[tuple[float, float]]]:
-    sent = [
-        (second, (count - before) / (second - earlier))
-        for (earlier, before), (second, count) in zip(watch.sent, watch.sent[1:], strict=False)
-        if second > earlier
-    ]
-    read = [(sample.second, sample.rows_per_second) for sample in watch.samples if sample.query == "events"]
-    return {"sent": sent, "read by a query": read}
+def _class(good: bool) -> str:
+    return "ok" if good else "bad"
 
 
-def _of_queries(watch: Watch, what: str) -> dict[str, list[tuple[float, float]]]:
+def _throughput(watch: Watch) -> dict[str, Points]:
+    series: dict[str, Points] = {"sent": _rates(watch.sent)}
+    for name in ("events", "pages per minute"):
+        ends = [(0.0, watch.read[name][0][1])]
+        for sample in sorted(watch.samples, key=lambda each: each.second):
+            if sample.query == name and sample.second > 0:
+                ends.append((sample.second, ends[-1][1] + sample.rows))
+        series[f"read: {name}"] = _rates(ends)
+    return series
+
+
+def _rates(counts: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
+    """Records a second, over stretches of some seconds or, where there is no figure for longer, of that length."""
+    found: list[tuple[float, float]] = []
+    before, count = counts[0]
+    for second, total in counts:
+        if second - before >= _RATE_SECONDS:
+            rate = (total - count) / (second - before)
+            found += [(before, rate), (second, rate)]
+            before, count = second, total
+    return found
+
+
+def _middle(counts: Sequence[tuple[float, int]]) -> float:
+    """The median of the rates."""
+    rates = [rate for _, rate in _rates(counts) if rate > 0]
+    return statistics.median(rates) if rates else 0
+
+
+def _batches(watch: Watch) -> dict[str, Points]:
     return {
-        query: [(sample.second, getattr(sample, what)) for sample in watch.samples if sample.query == query]
-        for query in _QUERIES_SHOWN
+        name: [
+            (each.second, each.batch_ms / 1000)
+            for each in watch.samples
+            if each.query == name and each.second > 0
+        ]
+        for name in watch.read
     }
+
+
+def _judged(watch: Watch) -> dict[str, Points]:
+    series: dict[str, Points] = {}
+    for what, name in (("late", "late"), ("too_late", "too late"), ("broken", "broken")):
+        total, points = 0, []
+        for each in watch.samples:
+            if each.query == "dead letters":
+                total += getattr(each, what)
+                points.append((max(each.second, 0), total))
+        series[name] = points
+    return series

@@ -5,31 +5,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from spark_demo.names import USERS
 from spark_demo.transforms import users
 
-PACKAGES = ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",)
+PACKAGES = tuple(
+    f"org.apache.spark:{name}_2.13:{pyspark.__version__}" for name in ("spark-sql-kafka-0-10", "spark-avro")
+)
+# For a short run on one machine: what a better compiler would gain is less than what it costs.
+QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"}
 
 
-def spark_session(master: str | None, name: str) -> SparkSession:
+def spark_session(master: str | None, name: str, conf: Mapping[str, str] | None = None) -> SparkSession:
     """A session that has Spark's Kafka source; the master may be given by spark-submit instead."""
-    builder = (
-        SparkSession.builder.appName(name)
-        .config("spark.jars.packages", ",".join(PACKAGES))
-        .config("spark.sql.shuffle.partitions", "4")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.streaming.metricsEnabled", "true")
-    )
-    if master is not None:
-        builder = builder.master(master)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    settings = {
+        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.driver.memory": "2g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        **(conf or {}),
+    }
+    builder = SparkSession.builder.appName(name)
+    for setting, value in settings.items():
+        builder = builder.config(setting, value)
+    return (builder if master is None else builder.master(master)).getOrCreate()
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Kafka:
     def latest_by_key(self, topic: str) -> DataFrame:
         """The last record of each key, as compaction would leave them."""
         latest = self.table(topic).groupBy("key").agg(f.max_by("value", "offset").alias("value"))
-        return latest.select(f.col("key").cast("string"), f.col("value").cast("string"))
+        return latest.select(f.col("key").cast("string"), "value")
 
     def users(self) -> DataFrame:
         """The table of users."""

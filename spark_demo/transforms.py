@@ -6,27 +6,21 @@ watermark leaves more time than that, so it never drops an event that counts, an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from spark_demo.events import ALLOWED_LATENESS_MS, EVENT_TYPES
+from spark_demo.events import ALLOWED_LATENESS_MS, EVENT_TYPES, LATE_MS
+from spark_demo.formats import Format
 
 WATERMARK = "10 minutes"
 SESSION_GAP = "5 minutes"
 PAGE_WINDOW = "1 minute"
 
-_CLOCK_SKEW_MS = 60_000
-_CORRUPT = "_corrupt"
-EVENT_FIELDS = (
-    t.StructField("event_id", t.StringType()),
-    t.StructField("user_id", t.StringType()),
-    t.StructField("type", t.StringType()),
-    t.StructField("page", t.StringType()),
-    t.StructField("query", t.StringType()),
-    t.StructField("event_time_ms", t.LongType()),
-)
-_EVENT = t.StructType([*EVENT_FIELDS, t.StructField(_CORRUPT, t.StringType())])
+TOO_LATE = "too late"
+CLOCK_SKEW_MS = 60_000
 _USER = t.StructType(
     [
         t.StructField("user_id", t.StringType()),
@@ -36,29 +30,23 @@ _USER = t.StructType(
 )
 
 
-def parse_json(records: DataFrame) -> DataFrame:
-    """Add the struct `event`, with nulls where a record does not fit the schema."""
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    return records.withColumn("event", f.from_json(f.col("value").cast("string"), _EVENT, options))
-
-
 def judge(parsed: DataFrame) -> DataFrame:
-    """Add `problem`: why a record is no event that counts, or null."""
+    """Add `problem`: why a record is no event that counts, or null; and `late`, for one that only just counts."""
     event_ms, arrived_ms = f.col("event.event_time_ms"), f.unix_millis("timestamp")
     problems: list[tuple[Column, str]] = [
-        (f.col("event").isNull(), "does not fit the schema"),
-        (f.col("event." + _CORRUPT).isNotNull(), "does not fit the schema"),
+        (~f.col("fits"), "does not fit the schema"),
         (f.col("event.event_id").isNull(), "event_id is missing"),
         (f.col("event.user_id").isNull(), "user_id is missing"),
         (f.col("event.type").isNull() | ~f.col("event.type").isin(*EVENT_TYPES), "type is unknown"),
         (event_ms.isNull(), "event_time_ms is missing"),
-        (event_ms > arrived_ms + _CLOCK_SKEW_MS, "happened after it arrived"),
-        (event_ms < arrived_ms - ALLOWED_LATENESS_MS, "too late"),
+        (event_ms > arrived_ms + CLOCK_SKEW_MS, "happened after it arrived"),
+        (event_ms < arrived_ms - ALLOWED_LATENESS_MS, TOO_LATE),
     ]
     problem = f.lit(None).cast("string")
     for holds, words in reversed(problems):
         problem = f.when(holds, words).otherwise(problem)
-    return parsed.withColumn("problem", problem)
+    judged = parsed.withColumn("problem", problem)
+    return judged.withColumn("late", f.col("problem").isNull() & (event_ms < arrived_ms - LATE_MS))
 
 
 def dead_letters(judged: DataFrame) -> DataFrame:
@@ -139,8 +127,8 @@ def sessions(clean: DataFrame) -> DataFrame:
     )
 
 
-def as_records(rows: DataFrame, *key: str) -> DataFrame:
-    """Rows for a topic: a key that names the result, and the row as JSON."""
+def as_records(rows: DataFrame, key: Sequence[str], written: Format) -> DataFrame:
+    """Rows for a topic: a key that names the result, and the row as the value."""
     columns = [column for column in rows.columns if column != "headers"]
-    record = [f.concat_ws("|", *key).alias("key"), f.to_json(f.struct(*columns)).alias("value")]
+    record = [f.concat_ws("|", *key).alias("key"), written.value(columns).alias("value")]
     return rows.select(*record, "headers") if "headers" in rows.columns else rows.select(*record)
