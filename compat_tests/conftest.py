@@ -29,8 +29,13 @@ SETTINGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "500"
 
 # Rounds that take many minutes are for whoever changes what they test.
 LONG = ["test_group_clients_long.py", "test_share_kill.py", "test_transactions_long.py"]
+# So are most that wait for Spark: `make test-spark` runs them all.
+LONG += [
+    f"spark/test_{name}.py"
+    for name in ("batch_reads", "broker_killed", "changes_under_a_stream", "pipeline", "pipeline_run")
+]
 collect_ignore = [] if os.environ.get("OTTLA_SLOW", "0") not in ("", "0") else [*LONG]
-if importlib.util.find_spec("pyspark") is None:  # `make test-spark` brings it
+if importlib.util.find_spec("pyspark") is None:
     collect_ignore.append("spark")
 
 NewTopic = Callable[..., str]

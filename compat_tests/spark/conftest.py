@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+import pyspark
 import pytest
 from confluent_kafka import Producer
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.readwriter import DataStreamReader
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from spark_demo.tables import spark_session
+from compat_tests.kafka.jars import java_executable, java_version
+from spark_demo.tables import QUICK_START, spark_session
 
 Write = Callable[..., None]
 ReadBatch = Callable[..., DataFrame]
 ReadStream = Callable[..., DataFrame]
+StartStream = Callable[..., "ToFiles"]
 Consume = Callable[..., list[str]]
+
+JAVAS = range(17, 24)  # later ones lack what Hadoop's classes ask for
+PATIENCE_SECONDS = 60  # Spark is in no hurry
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -29,9 +38,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def java_home() -> str:
+    """Leads Spark to a Java that it can use; what needs one is skipped where there is none."""
+    java = Path(java_executable()).resolve()
+    if java_version(str(java)) not in JAVAS:
+        pytest.skip(
+            f"Spark {pyspark.__version__} needs a Java of {JAVAS.start} to {JAVAS.stop - 1}; {java} is none"
+        )
+    os.environ["JAVA_HOME"] = str(java.parents[1])
+    return os.environ["JAVA_HOME"]
+
+
+@pytest.fixture(scope="session")
+def spark(java_home: str) -> Iterator[SparkSession]:
     """Spark on this machine, with its Kafka source."""
-    session = spark_session("local[2]", "compat_tests")
+    session = spark_session("local[2]", "compat_tests", QUICK_START)
     yield session
     session.stop()
 
@@ -47,7 +68,7 @@ def write(bootstrap: str) -> Write:
         partition: int = 0,
         timestamp_ms: int = 0,
         key: str | None = None,
-        headers: dict[str, bytes] | None = None,
+        headers: dict[str, str | bytes | None] | None = None,
     ) -> None:
         failures: list[str] = []
         producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 5})
@@ -97,26 +118,61 @@ def _all(bootstrap: str, options: dict[str, str]) -> dict[str, str]:
     return {"kafka.bootstrap.servers": bootstrap, **named}
 
 
+@dataclass(frozen=True)
+class ToFiles:
+    """A stream that is written into files, and what the files hold so far."""
+
+    query: StreamingQuery
+    spark: SparkSession
+    path: str
+
+    def found(self) -> list[str]:
+        """The values in the files once everything there is has been read."""
+        self.query.processAllAvailable()
+        return values(self.spark.read.parquet(self.path))
+
+    def rows_read(self) -> list[int]:
+        """How many rows each batch had."""
+        return [json.loads(progress.json)["numInputRows"] for progress in self.query.recentProgress]
+
+
+@pytest.fixture
+def start_stream(tmp_path: Path) -> Iterator[StartStream]:
+    """Starts a stream into files; it runs until the end of the test at the latest."""
+    started: list[StreamingQuery] = []
+
+    def start(stream: DataFrame, name: str = "out") -> ToFiles:
+        writer = _writer(stream, tmp_path / name)
+        started.append(writer.start())
+        return ToFiles(started[-1], stream.sparkSession, str(tmp_path / name))
+
+    yield start
+    for query in started:
+        query.stop()
+
+
 @pytest.fixture
 def consume(tmp_path: Path) -> Consume:
     """Runs a stream into files until it has read all that is there, and returns everything the files hold.
 
-    Called again it goes on from its checkpoint.
+    Called again it goes on from its checkpoint, or from that of `start_stream`.
     """
 
     def run(stream: DataFrame, name: str = "out") -> list[str]:
-        query = (
-            stream.selectExpr("CAST(value AS STRING) AS value")
-            .writeStream.format("parquet")
-            .option("path", str(tmp_path / name))
-            .option("checkpointLocation", str(tmp_path / f"{name}-checkpoint"))
-            .trigger(availableNow=True)
-            .start()
-        )
-        query.awaitTermination()
+        _writer(stream, tmp_path / name).trigger(availableNow=True).start().awaitTermination()
         return values(stream.sparkSession.read.parquet(str(tmp_path / name)))
 
     return run
+
+
+def _writer(stream: DataFrame, path: Path) -> DataStreamWriter:
+    rows = stream.selectExpr("CAST(value AS STRING) AS value").writeStream.format("parquet")
+    return rows.option("path", str(path)).option("checkpointLocation", f"{path}-checkpoint")
+
+
+def numbered(first: int, end: int) -> list[str]:
+    """Values whose order is that of their numbers."""
+    return [f"{number:04}" for number in range(first, end)]
 
 
 def values(rows: DataFrame) -> list[str]:

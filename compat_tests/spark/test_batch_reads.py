@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from kafka import KafkaAdminClient
 
 from compat_tests.conftest import NewTopic
 from compat_tests.spark.conftest import ReadBatch, Write, offsets, values
@@ -45,6 +46,8 @@ def test_timestamps(read_batch: ReadBatch, topic: str) -> None:
     ends = json.dumps({topic: {"0": 8_000, "1": 99_000}})
     rows = read_batch(subscribe=topic, startingOffsetsByTimestamp=times, endingOffsetsByTimestamp=ends)
     assert values(rows) == of_partitions(range(2, 7), range(8, 10))
+    rows = read_batch(subscribe=topic, startingTimestamp="4000", endingTimestamp="6000")
+    assert values(rows) == of_partitions(range(3, 5), range(3, 5))
 
 
 def test_a_time_after_the_end(read_batch: ReadBatch, topic: str) -> None:
@@ -58,9 +61,20 @@ def test_a_time_after_the_end(read_batch: ReadBatch, topic: str) -> None:
     assert values(rows) == []
 
 
-def test_pattern_and_assignment(read_batch: ReadBatch, topic: str) -> None:
-    """Topics by regular expression, internal ones excluded; single partitions."""
-    assert values(read_batch(subscribePattern=f"{topic[:-3]}.*")) == of_partitions(range(10), range(10))
+def test_several_topics(read_batch: ReadBatch, write: Write, topic: str, admin: KafkaAdminClient) -> None:
+    """Topics by a list and by a regular expression."""
+    both = [*of_partitions(range(10), range(10)), "20"]
+    others = {f"{topic}-b": "20", f"not-{topic}": "30"}
+    wanted = {"num_partitions": 1, "replication_factor": 1}
+    admin.create_topics(dict.fromkeys(others, wanted), wait_for_metadata=True)
+    for other, value in others.items():
+        write(other, [value])
+    assert values(read_batch(subscribe=f"{topic},{topic}-b")) == both
+    assert values(read_batch(subscribePattern=f"^{topic}.*")) == both
+
+
+def test_assignment(read_batch: ReadBatch, topic: str) -> None:
+    """Single partitions."""
     assigned = read_batch(assign=json.dumps({topic: [1]}))
     assert values(assigned) == of_partitions(range(0), range(10))
 
