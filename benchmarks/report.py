@@ -61,6 +61,16 @@ partition is served. The files are in the page cache.
 {rounds}Written by `python -m benchmarks.recovery`, which `make bench-log` runs (short: `make bench-log QUICK=1`).
 """,
 )
+SPARK = Section(
+    "Spark",
+    """\
+Spark's own Kafka source in one Spark of two cores reads topics of four partitions, as a batch and as a stream that
+ends when it has read what there is (AvailableNow), from both brokers in turns. Rows get all their columns and are
+then dropped. Spark and its consumers take most of the machine, so speeds say little about a broker unless it keeps
+Spark waiting. Everything is read once without a clock before, for the JIT compilers.
+{rounds}Written by `make bench-spark` (short: `make bench-spark QUICK=1`).
+""",
+)
 
 
 @dataclass(frozen=True, slots=True)

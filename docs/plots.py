@@ -168,9 +168,7 @@ def _grid(labels: Sequence[tuple[float, str]], last_y: float, unit: str) -> str:
         parts.append(f'<text x="{_LEFT - 6}" y="{y + 4}" text-anchor="end">{_shown(value)}</text>')
     for x, label in labels:
         parts.append(f'<text x="{x}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(label)}</text>')
-    parts.append(
-        f'<text x="{_WIDTH - 10}" y="{_TOP}" text-anchor="end" fill="{_GREY}">{escape(unit)}</text>'
-    )
+    parts.append(f'<text x="{_WIDTH - 10}" y="{_TOP}" text-anchor="end" fill="{_GREY}">{escape(unit)}</text>')
     return "".join(parts)
 
 
