@@ -24,7 +24,10 @@ class Stage:
 
     def driver(self) -> Driver:
         """The other client."""
-        if self._driver is None or self._driver.lost:
+        if self._driver is not None and self._driver.lost:
+            self._driver.close()
+            self._driver = None
+        if self._driver is None:
             self._driver = client_named(STAGE_CLIENT).start(self.bootstrap)
         return self._driver
 
