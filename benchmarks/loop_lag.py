@@ -13,13 +13,9 @@ _LINE = re.compile(r"loop lag (.*)")
 _FIGURE = re.compile(r"(\w+)=([\d.]+)")
 
 
-def begin_lag(broker: BrokerProcess) -> None:
-    """Have the time from here counted."""
-    read_lag(broker)
-
-
 def read_lag(broker: BrokerProcess) -> dict[str, float]:
-    """How late the loop was since the last call; nothing for a broker that does not tell."""
+    """How late the loop was since the last call. Nothing the first time, from when on it is measured, and for a broker
+    that does not tell."""
     if not isinstance(broker, OttlaProcess):
         return {}
     seen = len(_lines(broker))

@@ -30,6 +30,9 @@ processes of their own on the same machine, so absolute figures say as much abou
 brokers: what counts is the ratio, Ottla's figure divided by Kafka's of the same round (↑ more is better, ↓ less is
 better). It is the median of the rounds, and the spread is from the lowest to the highest.
 
+Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so that the disk need not take what a
+part has written, and `group.initial.rebalance.delay.ms=0`.
+
 `limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time;
 the *machine*, when all cores were in use; else the *broker*. Where the client is the limit, a ratio of 1 is
 all that can be asked of a broker. *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which

@@ -112,9 +112,8 @@ class OtherWork:
         """Cores in use by others since the start, on average; brokers must have been waited for."""
         now = os.times()
         ours = sum(now[:4]) - sum(self._times_before[:4])
-        return max(
-            0.0, (_busy_seconds() - self._busy_before - ours) / (now.elapsed - self._times_before.elapsed)
-        )
+        elapsed = max(now.elapsed - self._times_before.elapsed, 1 / os.sysconf("SC_CLK_TCK"))
+        return max(0.0, (_busy_seconds() - self._busy_before - ours) / elapsed)
 
 
 def _busy_seconds() -> float:

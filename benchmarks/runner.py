@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException
 from benchmarks import clients, raw_load
 from benchmarks.bench import BROKER_NAMES, MACHINE, SHARED_SETTINGS, Bench, Part, make_broker
 from benchmarks.client_process import ClientFailed, run_client
-from benchmarks.loop_lag import begin_lag, read_lag
+from benchmarks.loop_lag import read_lag
 from benchmarks.process_figures import OtherWork
 from benchmarks.progress import Progress
 from benchmarks.results import PartResults, Pass, save
@@ -89,7 +89,6 @@ class Runner:
                 broker.prepare()
                 started_at = time.perf_counter()
                 with broker:
-                    begin_lag(broker)
                     if left[0].is_of_start:
                         self._attempt(left.pop(0), name, number, broker, started_at)
                     self._warm_up(broker)
@@ -105,7 +104,6 @@ class Runner:
         self._progress.begin(f"[{number + 1}/{self._rounds}] {name} {part.name}")
         try:
             with make_broker(name, self._directory(part), part.properties) as broker:
-                begin_lag(broker)
                 self._attempt(part, name, number, broker)
                 if part.fill is not None and _lives(broker):  # the next one starts on what it leaves
                     broker.stop()
@@ -124,18 +122,24 @@ class Runner:
     def _attempt(
         self, part: Part, name: str, number: int, broker: BrokerProcess | None, started_at: float = 0.0
     ) -> None:
-        """Run a part; keep its figures if all went well."""
+        """Run a part, and keep the figures it took."""
         self._progress.begin(f"[{number + 1}/{self._rounds}] {name} {part.name}")
         bench = Bench(broker, self._quick, self._progress.figure, started_at)
+        # The first look begins the measurement, and later ones leave out what was before. Nothing must be before the
+        # first acknowledgement.
+        watched = None if part.is_of_start else broker
+        lag: dict[str, float] = {}
         try:
-            if broker is not None:
-                read_lag(broker)  # what was before is not this part's
+            if watched is not None:
+                read_lag(watched)
             part.run(bench)
-            lag = read_lag(broker) if broker is not None else {}
-            self._results[part.name].rounds[number][name] = Pass(bench.entries, lag)
+            if watched is not None:
+                lag = read_lag(watched)
             bench.delete_topics()
         except FAILURES as error:
             self._failed(f"{name} {part.name}", error)
+        if bench.entries:
+            self._results[part.name].rounds[number][name] = Pass(bench.entries, lag)
         self._progress.end(name, part)
 
     def _warm_up(self, broker: BrokerProcess) -> None:
@@ -165,7 +169,7 @@ class Runner:
         self._progress.say(words)
 
     def _save(self, parts: Sequence[Part]) -> None:
-        """What there is; a part without a round in which all its brokers were measured leaves its old results."""
+        """What there is. A part without a round in which all its brokers were measured leaves its old results."""
         other_cores = self._others.cores()
         for part in parts:
             results = self._results[part.name]

@@ -1,0 +1,147 @@
+"""Running parts in turns: who comes when, and what is left of a part that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from benchmarks import results, runner
+from benchmarks.bench import KAFKA, OTTLA, Bench, Part
+from benchmarks.measures import Measure
+from benchmarks.progress import Progress
+from benchmarks.report import Section
+from benchmarks.results import load
+from benchmarks.runner import Runner
+
+SPEED, OTHER = Measure("speed", "MB/s", True), Measure("other", "MB/s", True)
+
+
+class StandIn:
+    """A broker that does nothing but live until it is told to die."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.process: StandIn | None = self
+
+    def prepare(self) -> None:
+        pass
+
+    def poll(self) -> None:
+        return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process = None
+
+
+@pytest.fixture
+def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the brokers in the order of their starts, which are stand-ins."""
+    names: list[str] = []
+
+    def make(name: str, *_: object) -> StandIn:
+        names.append(name)
+        return StandIn(name)
+
+    monkeypatch.setattr(runner, "make_broker", make)
+    monkeypatch.setattr(Runner, "_warm_up", lambda *_: None)
+    monkeypatch.setattr(results, "FULL_DIRECTORY", tmp_path / "full")
+    monkeypatch.setattr(results, "QUICK_DIRECTORY", tmp_path / "quick")
+    return names
+
+
+def part(name: str, run: object, **more: object) -> Part:
+    return Part(name, Section(name, ""), (SPEED, OTHER), run, **more)  # type: ignore[arg-type]
+
+
+def good(bench: Bench) -> None:
+    bench.note(SPEED, 2.0 if bench.broker.name == OTTLA else 1.0)
+
+
+def bad(bench: Bench) -> None:
+    bench.note(SPEED, 1.0)
+    raise OSError("out of luck")
+
+
+def test_brokers_take_turns(started: list[str]) -> None:
+    """Parts that share a broker share its process; each other one gets its own, on both brokers."""
+    Runner([part("a", good), part("b", good), part("c", good, shares_broker=False)], quick=False).run()
+    assert started == [OTTLA, KAFKA, OTTLA, KAFKA] * 3
+    found = load("a", quick=False)
+    assert found is not None
+    pairs = found.entries("speed", (OTTLA, KAFKA))
+    assert [(ours.value, theirs.value) for ours, theirs in pairs] == [(2, 1)] * 3
+
+
+@pytest.mark.usefixtures("started")
+def test_a_part_that_fails_loses_nothing_of_the_others() -> None:
+    """It is told, what it had is kept, and the next part goes on."""
+    run = Runner([part("bad", bad), part("good", good)], quick=False)
+    run.run()
+    assert len(run.failures) == 6
+    assert run.failures[0] == "ottla bad failed: OSError: out of luck"
+    kept, whole = load("bad", quick=False), load("good", quick=False)
+    assert kept is not None
+    assert whole is not None
+    assert len(kept.entries("speed", (OTTLA, KAFKA))) == len(whole.entries("speed", (OTTLA, KAFKA))) == 3
+    assert kept.entries("other", (OTTLA, KAFKA)) == []
+
+
+@pytest.mark.usefixtures("started")
+def test_old_results_stay_when_nothing_is_measured() -> None:
+    """A part that fails on one of the brokers every time does not replace what was measured before."""
+
+    def only_ottla(bench: Bench) -> None:
+        if bench.broker.name == KAFKA:
+            raise OSError("out of luck")
+        bench.note(SPEED, 5.0)
+
+    Runner([part("a", good)], quick=False).run()
+    Runner([part("a", only_ottla)], quick=False).run()
+    found = load("a", quick=False)
+    assert found is not None
+    assert [pair[0].value for pair in found.entries("speed", (OTTLA, KAFKA))] == [2, 2, 2]
+
+
+def test_a_broker_that_dies_is_started_again_for_the_rest(started: list[str]) -> None:
+    """The parts behind the one that killed it are run."""
+
+    def kill(bench: Bench) -> None:
+        bench.broker.process = None
+        raise OSError("it died")
+
+    Runner([part("deadly", kill), part("good", good)], quick=True).run()
+    assert started == [OTTLA, OTTLA, KAFKA, KAFKA]
+
+
+def test_a_directory_is_filled_once(started: list[str]) -> None:
+    """Both brokers start on it, in every round."""
+    filled: list[Path] = []
+
+    def fill(directory: Path, quick: bool) -> None:
+        directory.mkdir()
+        filled.append(directory)
+
+    def without_stop(bench: Bench) -> None:
+        good(bench)
+        bench.broker.process = None
+
+    Runner([part("log", without_stop, shares_broker=False, fill=fill)], quick=False).run()
+    assert len(filled) == 1
+    assert started == [OTTLA, KAFKA] * 3
+
+
+def test_what_is_left_is_guessed_until_it_is_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    """From the part's own guess first, and then from how long it took."""
+    first, second = part("a", good, seconds=100), part("b", good, seconds=10)
+    progress = Progress([(OTTLA, first), (OTTLA, second), (OTTLA, first)], quick=False)
+    assert progress.seconds_left() == 210
+    progress.begin("ottla a")
+    progress.end(OTTLA, first)
+    assert progress.seconds_left() == pytest.approx(10, abs=5)
+    progress.say("words")
+    assert "left)  ottla a" in capsys.readouterr().out
