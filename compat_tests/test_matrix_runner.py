@@ -1,5 +1,6 @@
 """The runner of the matrix itself, with a driver that misbehaves as told, and without any broker."""
 
+import dataclasses
 import io
 import json
 import sys
@@ -51,7 +52,7 @@ def client(tmp_path: Path) -> Client:
     """A client with the driver above."""
     script = tmp_path / "driver.py"
     script.write_text(DRIVER)
-    return Client("fake", "Fake", "Python", lambda: [sys.executable, str(script)], call_seconds=2)
+    return Client("fake", "Fake", "Python", lambda: [sys.executable, str(script)])
 
 
 @pytest.fixture
@@ -135,9 +136,16 @@ def test_unsupported_is_not_offered(both: BothBrokers) -> None:
     assert both.judge(expecting("lack_on_kafka", 1)).status == FAILED
 
 
-@pytest.mark.parametrize(
-    ("call", "words"), [("die", "the library gave up"), ("hang", "no answer"), ("babble", "no JSON")]
-)
+def test_hanging_driver_fails_one_case(client: Client) -> None:
+    """It is not waited for longer than a call may take."""
+    hasty = dataclasses.replace(client, call_seconds=0.1)
+    with BothBrokers(hasty, {OTTLA: "ottla:1", KAFKA: "kafka:1"}) as both:
+        found = both.judge(expecting("hang", None))
+    assert found.status == FAILED
+    assert "no answer to hang" in found.ottla.wrong
+
+
+@pytest.mark.parametrize(("call", "words"), [("die", "the library gave up"), ("babble", "no JSON")])
 def test_lost_driver_fails_one_case(both: BothBrokers, call: str, words: str) -> None:
     """What it last wrote is shown, and the next case has a new driver."""
     found = both.judge(expecting(call, None))
