@@ -5,7 +5,7 @@
 const { PartitionAssigners } = require('kafkajs')
 const { Unsupported, encoded, pause } = require('../serving')
 
-const HEARTBEAT_MS = 300
+const HEARTBEAT_MS = 200
 const FETCH_WAIT_MS = 200
 const SESSION_MS = 10_000
 const REBALANCE_MS = 10_000

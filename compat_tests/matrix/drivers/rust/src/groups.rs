@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use futures_executor::block_on;
-use rdkafka::consumer::{CommitMode, Consumer};
+use rdkafka::consumer::Consumer;
 use rdkafka::groups::GroupMemberInfo;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use serde_json::{json, Value};
 
 use crate::answers::{words, Answer, Failure};
 use crate::library::{int32, options, places, text, Driver, PATIENCE};
+use crate::members::committed as commit_alone;
 use crate::topics::outcomes;
 
 /// Reads the big-endian fields of a member's assignment (ConsumerProtocolAssignment).
@@ -98,6 +99,5 @@ pub fn committed(driver: &mut Driver, given: &Value) -> Answer {
 /// The library has no call for it but a commit of one who has not joined, which is the same request.
 pub fn alter_group_offsets(driver: &mut Driver, given: &Value) -> Answer {
     let consumer = driver.consumer(text(given, "group"), &[])?;
-    consumer.commit(&places(&given["offsets"])?, CommitMode::Sync)?;
-    Ok(Value::Null)
+    commit_alone(&consumer, &places(&given["offsets"])?)
 }

@@ -1,7 +1,8 @@
 //! Members of groups.
 
 use std::collections::{BTreeMap, HashSet};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -10,7 +11,7 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use serde_json::{json, Value};
 
 use crate::answers::{encoded, words, Answer, Failure};
-use crate::library::{places, text, Driver};
+use crate::library::{places, text, Driver, PATIENCE};
 
 const ASSIGNORS: [&str; 3] = ["range", "roundrobin", "cooperative-sticky"];
 const FENCED_INSTANCE_ID: i32 = 82;
@@ -94,8 +95,30 @@ pub fn commit(driver: &mut Driver, given: &Value) -> Answer {
     } else {
         places(&given["offsets"])?
     };
-    member.consumer.commit(&wanted, CommitMode::Sync)?;
-    Ok(Value::Null)
+    committed(&member.consumer, &wanted)
+}
+
+/// Commit and wait; the library does not ask again by itself when the coordinator was not ready.
+pub fn committed(consumer: &BaseConsumer, offsets: &TopicPartitionList) -> Answer {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let error = match consumer.commit(offsets, CommitMode::Sync) {
+            Ok(()) => return Ok(Value::Null),
+            Err(error) => error,
+        };
+        let not_ready = matches!(
+            error.rdkafka_error_code(),
+            Some(
+                RDKafkaErrorCode::CoordinatorLoadInProgress
+                    | RDKafkaErrorCode::CoordinatorNotAvailable
+                    | RDKafkaErrorCode::NotCoordinator
+            )
+        );
+        if !not_ready || Instant::now() > deadline {
+            return Err(error.into());
+        }
+        sleep(Duration::from_millis(100));
+    }
 }
 
 /// A member leaves when it is dropped.
