@@ -22,6 +22,8 @@ from tests.wire.catalog import all_messages
 
 REQUESTS_PER_VERSION = 30
 NAMES = ["orders", "payments"]
+# Of an unknown kind (0) are elements that make the request none at all to Kafka.
+ENDED_BY_UNKNOWN_KINDS = {ApiKey.DESCRIBE_ACLS, ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS}
 RESPONSES = {cls.API_KEY: cls for cls in all_messages() if cls.KIND == "response"}
 SERVED = sorted(load_registry().values(), key=lambda registration: registration.api_key)
 EVERY_VERSION = [
@@ -102,8 +104,10 @@ def test_nonsense_is_answered(
             message.acks = 1
         answer = client.ask(request(message, version))
         assert not bugs(caplog), message
-        assert answer is not None, message
         api_key = registration.api_key
+        if answer is None and api_key in ENDED_BY_UNKNOWN_KINDS:
+            continue
+        assert answer is not None, message
         correlation_id, position = decode_response_header(api_key, version, memoryview(answer))
         assert correlation_id == CORRELATION_ID
         decode(RESPONSES[api_key], version, answer[position:])
