@@ -130,12 +130,12 @@ def shared(run: Run) -> object:
         nonlocal sent
         for name in ("first", "second"):
             found.extend(run.call("share_poll", as_=name, wait_ms=200))
-        if sent < 12:
+        if sent < 6:
             produce(run.stage, topic, numbered(1))
             sent += 1
         return len(found)
 
-    run.until(poll, lambda seen: seen >= 12)
+    run.until(poll, lambda seen: seen >= 6)
     offsets = sorted(each["offset"] for each in found)
-    expect(offsets, list(range(12)))
+    expect(offsets, list(range(6)))
     return offsets
