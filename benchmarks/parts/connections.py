@@ -16,6 +16,7 @@ broker, with what it held before.
 {{rounds}}""",
 )
 OPEN = Measure(f"{COUNT:,} connections opened and answered", "ms", False, Aim(ratio_at_most=1.0))
+OPEN_CPU = Measure(f"{COUNT:,} connections opened and answered: broker CPU each", "µs", False)
 MEMORY = Measure(f"resident memory with {COUNT:,} idle connections", "MB", False, Aim(ratio_at_most=0.15))
 BESIDE = Measure(f"raw serial beside {COUNT:,} idle connections: p50", "ms", False, Aim(ratio_at_most=1.0))
 BESIDE_P99 = Measure(
@@ -35,11 +36,12 @@ def measure_connections(bench: Bench) -> None:
             idle_seconds=idle_seconds,
         )
     bench.note(OPEN, watch.seconds * 1000, watch)
+    bench.note(OPEN_CPU, watch.broker_cpu_seconds / COUNT * 1e6)
     bench.note(MEMORY, watch.result["resident_mb"])
     bench.note(BESIDE, watch.result["p50"])
     bench.note(BESIDE_P99, watch.result["p99"])
 
 
 CONNECTIONS_PART = Part(
-    "connections", SECTION, (OPEN, MEMORY, BESIDE, BESIDE_P99), measure_connections, seconds=6
+    "connections", SECTION, (OPEN, OPEN_CPU, MEMORY, BESIDE, BESIDE_P99), measure_connections, seconds=6
 )

@@ -19,6 +19,8 @@ and a consumer in another process notes how old each is.
 )
 SERIAL = {name: Measure(f"serial, acks=all: {name}", "ms", False, aim) for name, aim in AIMS.items()}
 RAW = {name: Measure(f"raw serial, acks=all: {name}", "ms", False, aim) for name, aim in AIMS.items()}
+SERIAL_CPU = Measure("serial, acks=all: broker CPU each", "µs", False)
+RAW_CPU = Measure("raw serial, acks=all: broker CPU each", "µs", False)
 END_TO_END = {
     rate: {
         name: Measure(f"end to end at {rate:,} msg/s: {name}", "ms", False, AIMS[name])
@@ -35,11 +37,15 @@ def measure_latency(bench: Bench) -> None:
     """Each behind a stretch without a clock."""
     bench.create_topic("serial")
     count = bench.size(12_000, 2_000)
-    for measures, function in ((SERIAL, clients.serial), (RAW, raw_load.serial)):
+    for measures, cpu, function in (
+        (SERIAL, SERIAL_CPU, clients.serial),
+        (RAW, RAW_CPU, raw_load.serial),
+    ):
         bench.run(function, topic="serial", count=count // 5)
         watch = bench.run(function, topic="serial", count=count)
         for name, measure in measures.items():
             bench.note(measure, watch.result[name], watch)
+        bench.note(cpu, watch.broker_cpu_seconds / count * 1e6)
     for rate in RATES:
         topic = f"pace-{rate}"
         bench.create_topic(topic)
@@ -65,7 +71,9 @@ LATENCY_PART = Part(
     SECTION,
     [
         *SERIAL.values(),
+        SERIAL_CPU,
         *RAW.values(),
+        RAW_CPU,
         *(each for rate in RATES for each in (*END_TO_END[rate].values(), END_TO_END_CPU[rate])),
     ],
     measure_latency,

@@ -27,9 +27,11 @@ Memory is that of the whole broker.
 )
 NO_SLOWER, LIGHTER = Aim(ratio_at_most=1.0), Aim(ratio_at_most=0.15)
 CREATE = Measure(f"{WRITTEN:,} partitions made", "s", False, NO_SLOWER)
+CREATE_CPU = Measure(f"{WRITTEN:,} partitions made: broker CPU", "s", False)
 WRITE = Measure(f"{WRITTEN:,} partitions, each written once", "s", False, NO_SLOWER)
 WRITE_MEMORY = Measure(f"{WRITTEN:,} partitions, each written once: resident memory", "MB", False, LIGHTER)
 CREATE_IDLE = Measure(f"{IDLE:,} partitions made", "s", False, NO_SLOWER)
+CREATE_IDLE_CPU = Measure(f"{IDLE:,} partitions made: broker CPU", "s", False)
 IDLE_MEMORY = Measure(f"{IDLE:,} idle partitions: resident memory", "MB", False, LIGHTER)
 IDLE_CPU = Measure(f"{IDLE:,} idle partitions: broker CPU", "% of a core", False, NO_SLOWER)
 
@@ -37,7 +39,7 @@ IDLE_CPU = Measure(f"{IDLE:,} idle partitions: broker CPU", "% of a core", False
 def measure_partitions(bench: Bench) -> None:
     """The brokers are not warm: making topics is what happens once."""
     broker = bench.broker
-    bench.note(CREATE, _seconds_to_make(bench, "written", WRITTEN))
+    _make(bench, "written", WRITTEN, CREATE, CREATE_CPU)
     watch = bench.run(
         raw_load.produce,
         topic="written",
@@ -49,7 +51,7 @@ def measure_partitions(bench: Bench) -> None:
     )
     bench.note(WRITE, watch.seconds, watch)
     bench.note(WRITE_MEMORY, resident_mb(broker.pid))
-    bench.note(CREATE_IDLE, _seconds_to_make(bench, "idle", IDLE))
+    _make(bench, "idle", IDLE, CREATE_IDLE, CREATE_IDLE_CPU)
     bench.note(IDLE_MEMORY, resident_mb(broker.pid))
     bench.rest(bench.size(LOOK_SECONDS, 1))
     cpu = cpu_seconds(broker.pid, with_children=True)
@@ -57,6 +59,12 @@ def measure_partitions(bench: Bench) -> None:
     bench.rest(seconds)
     used = cpu_seconds(broker.pid, with_children=True) - cpu
     bench.note(IDLE_CPU, max(used / seconds * 100, 0.01))
+
+
+def _make(bench: Bench, topic: str, partitions: int, time_taken: Measure, cpu: Measure) -> None:
+    before = cpu_seconds(bench.broker.pid, with_children=True)
+    bench.note(time_taken, _seconds_to_make(bench, topic, partitions))
+    bench.note(cpu, cpu_seconds(bench.broker.pid, with_children=True) - before)
 
 
 def _seconds_to_make(bench: Bench, topic: str, partitions: int) -> float:
@@ -82,7 +90,7 @@ def _seconds_to_make(bench: Bench, topic: str, partitions: int) -> float:
 PARTITIONS_PART = Part(
     "partitions",
     SECTION,
-    (CREATE, WRITE, WRITE_MEMORY, CREATE_IDLE, IDLE_MEMORY, IDLE_CPU),
+    (CREATE, CREATE_CPU, WRITE, WRITE_MEMORY, CREATE_IDLE, CREATE_IDLE_CPU, IDLE_MEMORY, IDLE_CPU),
     measure_partitions,
     shares_broker=False,
     in_quick=False,

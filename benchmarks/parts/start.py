@@ -5,13 +5,14 @@ import time
 from benchmarks import clients
 from benchmarks.bench import Bench, Part
 from benchmarks.measures import Aim, Measure
-from benchmarks.process_figures import resident_mb
+from benchmarks.process_figures import cpu_seconds, resident_mb
 from benchmarks.report import Section
 
 IDLE_SECONDS = 3
 START = Measure(
     "process start to first acknowledgement", "s", False, Aim(ratio_at_most=0.06, value_at_most=0.4)
 )
+START_CPU = Measure("process start to first acknowledgement: broker CPU", "s", False)
 IDLE = Measure("resident memory, idle", "MB", False, Aim(ratio_at_most=0.1))
 LOADED = Measure("resident memory after the load", "MB", False, Aim(ratio_at_most=0.1))
 START_SECTION = Section(
@@ -33,6 +34,7 @@ def measure_start(bench: Bench) -> None:
     """Right after the start."""
     clients.serial(bench.broker, "first", 1)
     bench.note(START, time.perf_counter() - bench.started_at)
+    bench.note(START_CPU, cpu_seconds(bench.broker.pid, with_children=True))
     bench.rest(bench.size(IDLE_SECONDS, 1))
     bench.note(IDLE, resident_mb(bench.broker.pid))
 
@@ -42,5 +44,7 @@ def measure_memory(bench: Bench) -> None:
     bench.note(LOADED, resident_mb(bench.broker.pid))
 
 
-START_PART = Part("start", START_SECTION, (START, IDLE), measure_start, is_of_start=True, seconds=5)
+START_PART = Part(
+    "start", START_SECTION, (START, START_CPU, IDLE), measure_start, is_of_start=True, seconds=5
+)
 MEMORY_PART = Part("memory", MEMORY_SECTION, (LOADED,), measure_memory, seconds=1)

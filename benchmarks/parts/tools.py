@@ -20,6 +20,7 @@ SMALL_CPU = Measure("ProducerPerformance 100 B: broker CPU", "s/GB", False, Aim(
 CONSUME = Measure("ConsumerPerformance 1 KB", "MB/s", True, Aim(ratio_at_least=1.0))
 CONSUME_CPU = Measure("ConsumerPerformance 1 KB: broker CPU", "s/GB", False, Aim(ratio_at_most=1.0))
 LATENCY = Measure("EndToEndLatency, mean", "ms", False, Aim(ratio_at_most=0.8))
+LATENCY_CPU = Measure("EndToEndLatency: broker CPU each", "µs", False)
 
 
 def measure_tools(bench: Bench) -> None:
@@ -34,8 +35,10 @@ def measure_tools(bench: Bench) -> None:
         watch = java_tools.producer_performance(broker, "tool-100", 100, 4_000_000, "1")
         _note(bench, SMALL, SMALL_CPU, watch)
     _note(bench, CONSUME, CONSUME_CPU, java_tools.consumer_performance(broker, "tool-1024", 1024, count))
-    watch = java_tools.end_to_end_latency(broker, "tool-latency", bench.size(8_000, 1_500))
+    count = bench.size(8_000, 1_500)
+    watch = java_tools.end_to_end_latency(broker, "tool-latency", count)
     bench.note(LATENCY, watch.result["mean"], watch)
+    bench.note(LATENCY_CPU, watch.broker_cpu_seconds / count * 1e6)
 
 
 def _note(bench: Bench, speed: Measure, cpu: Measure, watch: Stopwatch) -> None:
@@ -46,7 +49,7 @@ def _note(bench: Bench, speed: Measure, cpu: Measure, watch: Stopwatch) -> None:
 TOOLS_PART = Part(
     "tools",
     SECTION,
-    (PRODUCE, PRODUCE_CPU, SMALL, SMALL_CPU, CONSUME, CONSUME_CPU, LATENCY),
+    (PRODUCE, PRODUCE_CPU, SMALL, SMALL_CPU, CONSUME, CONSUME_CPU, LATENCY, LATENCY_CPU),
     measure_tools,
     seconds=35,
 )
