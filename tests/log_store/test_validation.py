@@ -25,8 +25,9 @@ from ottla.log_store.validation import (
 )
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.builder import build_batch
-from ottla.wire.records.compression import Codec
+from ottla.wire.records.compression import Codec, compress
 from ottla.wire.records.header import LOG_APPEND_TIME, BatchView, patch_timestamp
+from ottla.wire.records.key_scan import batch_payload
 from ottla.wire.records.records import Record, iter_records
 from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, values_from, views
 
@@ -188,6 +189,22 @@ def test_compression_type(tmp_path: Path, source: Codec, target: str) -> None:
     assert view.crc_matches()
     assert [record.value for record in iter_records(view)] == [b"0", b"1", b"2"]
     assert (view.producer_id, view.base_sequence, view.records_count) == (7, 0, 3)
+
+
+@pytest.mark.parametrize(("codec", "low", "high"), [("gzip", 1, 9), ("lz4", 1, 12), ("zstd", 1, 19)])
+def test_compression_level(tmp_path: Path, codec: str, low: int, high: int) -> None:
+    """A batch is compressed anew with the level of the topic, which makes a difference."""
+    text = b" ".join(b"%d is %s" % (number, b"odd" if number % 2 else b"even") for number in range(4000))
+    stored = []
+    for level in (low, high):
+        settings: dict[str, Any] = {"compression_type": codec, f"compression_{codec}_level": level}
+        log = new_log(tmp_path, f"t-{level}", **settings)
+        append(log, batch(text))
+        assert values_from(log, 0) == [(0, text)]
+        [view] = views(log.read(0, 100_000, upto=1, at_least_one=True))
+        assert bytes(view.payload) == compress(Codec[codec.upper()], batch_payload(view), level)
+        stored.append(bytes(view.payload))
+    assert stored[0] != stored[1]
 
 
 @pytest.mark.parametrize("kind", [bytes, bytearray])
