@@ -45,7 +45,12 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--out", help="where tables and checkpoints go; default: a temporary directory")
     parser.add_argument(
-        "--conf", action="append", default=[], metavar="NAME=VALUE", help="a setting of Spark"
+        "--conf",
+        action="append",
+        default=[],
+        type=_setting,
+        metavar="NAME=VALUE",
+        help="a setting of Spark; as many as there are",
     )
     parser.add_argument("--report", default="spark_demo/report.html", help="default spark_demo/report.html")
     arguments = parser.parse_args()
