@@ -16,8 +16,10 @@ NEWEST = next(iter(REFERENCES))
 
 def start_brokers(stack: ExitStack, reference: str = NEWEST) -> dict[str, str]:
     """Start Ottla and that Apache Kafka, to be ended by the stack; their addresses."""
+    # On a busy machine Kafka's controller would miss its broker, and tell clients of none.
+    kafka_settings = {**SETTINGS, "broker.session.timeout.ms": "60000"}
     brokers: dict[str, BrokerProcess] = {
-        KAFKA: stack.enter_context(RealKafka(properties=SETTINGS, version=REFERENCES[reference])),
+        KAFKA: stack.enter_context(RealKafka(properties=kafka_settings, version=REFERENCES[reference])),
         OTTLA: stack.enter_context(OttlaProcess(properties=SETTINGS)),
     }
     return {name: broker.bootstrap for name, broker in brokers.items()}

@@ -190,6 +190,9 @@ def pattern(run: Run, protocol: str) -> object:
             topics=[{"name": each, "partitions": 1, "replication": 1, "configs": {}}],
             validate_only=False,
         )
+    # The broker learns of them a moment after the controller has answered.
+    seen_topics = lambda: set(run.stage.call("metadata", topics=None)["topics"])  # noqa: E731
+    run.until(seen_topics, lambda seen: set(topics) <= seen)
     join(run, "first", group, None, pattern=f"^{prefix}-(red|blue)$", protocol=protocol)
     owned = settle(run, ["first"], {topics[0]: 1, topics[2]: 1})
     return [len(each) for each in owned["first"].values()]

@@ -25,6 +25,7 @@ class Library:
             "socket.timeout.ms": int(PATIENCE_SECONDS * 1000),
             # What it does not know it asks for again soon.
             "topic.metadata.refresh.fast.interval.ms": 20,
+            "topic.metadata.refresh.interval.ms": 2000,
             # For how long it hopes for a topic that is not there.
             "topic.metadata.propagation.max.ms": 3_000,
             "retry.backoff.ms": 20,
