@@ -24,7 +24,7 @@ from spark_demo.events import Settings
 from spark_demo.formats import FORMATS, Format
 from spark_demo.names import create_topics
 from spark_demo.producing import ActivitySource
-from spark_demo.report import Run, html_report
+from spark_demo.report import Run, html_report, plot_files
 from spark_demo.results import read_results
 from spark_demo.streams import start_queries
 from spark_demo.tables import QUICK_START, Kafka, spark_session
@@ -53,6 +53,7 @@ def _arguments() -> argparse.Namespace:
         help="a setting of Spark; as many as there are",
     )
     parser.add_argument("--report", default="spark_demo/report.html", help="default spark_demo/report.html")
+    parser.add_argument("--plots", help="a directory for the report's plots as files; default: none")
     arguments = parser.parse_args()
     if arguments.seconds < _SHORTEST_SECONDS:
         parser.error(f"--seconds must be at least {_SHORTEST_SECONDS}")
@@ -98,6 +99,10 @@ def main() -> int:
         results = read_results(kafka, out, watch.started_ms)
         run = Run(f"Website activity: {source.sent:,} records", _words(spark, arguments, written))
         Path(arguments.report).write_text(html_report(run, watch, results, checks))
+        if arguments.plots:
+            Path(arguments.plots).mkdir(parents=True, exist_ok=True)
+            for name, svg in plot_files(watch, results).items():
+                (Path(arguments.plots) / name).write_text(svg)
         print(f"report: {arguments.report}")
     return 0 if all(each.holds for each in checks) else 1
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from docs.plots import Points, bars, lines
+from docs.plots import Points, bars, lines, standalone
 from spark_demo.checking import Check
 from spark_demo.results import Results
 from spark_demo.watching import Watch
@@ -34,51 +33,22 @@ class Run:
     words: str
 
 
+@dataclass(frozen=True)
+class Box:
+    """A part of the page: a plot or a table, and a sentence about it."""
+
+    name: str
+    heading: str
+    content: str
+    words: str = ""
+
+
 def html_report(run: Run, watch: Watch, results: Results, checks: Sequence[Check]) -> str:
     """The page."""
-    latency = {
-        "median": [(second, p50 / 1000) for second, p50, _ in results.latency_ms],
-        "99th percentile": [(second, p99 / 1000) for second, _, p99 in results.latency_ms],
-    }
-    boxes = [
-        ("Does the stream agree with the batch?", _verdict(checks), ""),
-        ("Throughput", lines(_throughput(watch), "records/s"), f"Means of {_RATE_SECONDS} seconds."),
-        (
-            "End-to-end latency",
-            lines(latency, "s"),
-            "From the website's send to the event's record in the topic of clean events, through the broker, Spark"
-            " and the broker again, by the second in which it was written.",
-        ),
-        (
-            "Lag",
-            lines({name: watch.lag(name) for name in watch.read}, "records"),
-            "Records that were sent and that a query has not yet finished with.",
-        ),
-        (
-            "Time a batch takes",
-            lines(_batches(watch), "s"),
-            "From the trigger to the commit in the checkpoint.",
-        ),
-        (
-            "Late and broken events",
-            lines(_judged(watch), "records so far"),
-            "Late ones count still, too late and broken ones went to the dead letters.",
-        ),
-        ("What went to the dead letters", bars(results.problems), ""),
-        (
-            "Pages looked at most",
-            bars(results.pages),
-            "From the topic of pages per minute; minutes that are over.",
-        ),
-        (
-            "How long sessions last",
-            bars(results.session_lengths),
-            "From the table of sessions; those that are over.",
-        ),
-    ]
+    agreement = Box("agreement", "Does the stream agree with the batch?", _verdict(checks))
     body = "".join(
-        f'<div class="box"><h2>{escape(heading)}</h2>{content}<small>{escape(words)}</small></div>'
-        for heading, content, words in boxes
+        f'<div class="box"><h2>{escape(box.heading)}</h2>{box.content}<small>{escape(box.words)}</small></div>'
+        for box in (agreement, *_boxes(watch, results))
     )
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(run.title)}</title>'
@@ -87,12 +57,65 @@ def html_report(run: Run, watch: Watch, results: Results, checks: Sequence[Check
     )
 
 
+def plot_files(watch: Watch, results: Results) -> dict[str, str]:
+    """The plots of the page as files of their own, by their names."""
+    return {f"{box.name}.svg": standalone(box.content) for box in _boxes(watch, results)}
+
+
+def _boxes(watch: Watch, results: Results) -> list[Box]:
+    latency = {
+        "median": [(second, p50 / 1000) for second, p50, _ in results.latency_ms],
+        "99th percentile": [(second, p99 / 1000) for second, _, p99 in results.latency_ms],
+    }
+    return [
+        Box(
+            "throughput",
+            "Throughput",
+            lines(_throughput(watch), "records/s"),
+            f"Means of {_RATE_SECONDS} seconds.",
+        ),
+        Box(
+            "latency",
+            "End-to-end latency",
+            lines(latency, "s"),
+            "From the website's send to the event's record in the topic of clean events, through the broker, Spark"
+            " and the broker again, by the second in which it was written.",
+        ),
+        Box(
+            "lag",
+            "Lag",
+            lines({name: watch.lag(name) for name in watch.read}, "records"),
+            "Records that were sent and that a query has not yet finished with.",
+        ),
+        Box("batches", "Time a batch takes", lines(_batches(watch), "s"), "From the trigger to the commit."),
+        Box(
+            "late",
+            "Late and broken events",
+            lines(_judged(watch), "records so far"),
+            "Late ones count still, too late and broken ones went to the dead letters.",
+        ),
+        Box("dead-letters", "What went to the dead letters", bars(results.problems)),
+        Box(
+            "pages",
+            "Pages looked at most",
+            bars(results.pages),
+            "From the topic of pages per minute; minutes that are over.",
+        ),
+        Box(
+            "sessions",
+            "How long sessions last",
+            bars(results.session_lengths),
+            "From the table of sessions; those that are over.",
+        ),
+    ]
+
+
 def _figures(watch: Watch, results: Results) -> str:
     slowest = min(watch.read, key=lambda name: watch.read[name][-1][1])
     figures: Mapping[str, str] = {
         "records sent": f"{watch.sent[-1][1]:,}",
         "read by each query": f"{watch.read[slowest][-1][1]:,}",
-        "records/s in the middle": f"{_middle(watch.read[slowest]):,.0f}",
+        "records/s, all in all": f"{_mean(watch.read[slowest]):,.0f}",
         "median latency": f"{results.median_ms / 1000:.1f} s",
         "99th percentile": f"{results.p99_ms / 1000:.1f} s",
         "late, taken": f"{watch.total('dead letters', 'late'):,}",
@@ -143,10 +166,11 @@ def _rates(counts: Sequence[tuple[float, int]]) -> list[tuple[float, float]]:
     return found
 
 
-def _middle(counts: Sequence[tuple[float, int]]) -> float:
-    """The median of the rates."""
-    rates = [rate for _, rate in _rates(counts) if rate > 0]
-    return statistics.median(rates) if rates else 0
+def _mean(counts: Sequence[tuple[float, int]]) -> float:
+    """Records a second until everything was read."""
+    (start, before), total = counts[0], counts[-1][1]
+    end = next(second for second, count in counts if count == total)
+    return (total - before) / max(end - start, 1e-9)
 
 
 def _batches(watch: Watch) -> dict[str, Points]:

@@ -23,8 +23,9 @@ def test_stream_and_batch_agree(name: str, written: str, tmp_path: Path) -> None
     with BROKERS[name]() as broker:
         command = [sys.executable, "-m", "spark_demo", "--bootstrap", broker.bootstrap, "--format", written]
         command += ["--seconds", "30", "--rate", "200", "--report", str(report)]
-        command += ["--conf", "spark.sql.shuffle.partitions=3"]
+        command += ["--conf", "spark.sql.shuffle.partitions=3", "--plots", str(tmp_path / "plots")]
         done = subprocess.run(command, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert done.stdout.count(" agrees") == 7
     assert report.read_text().count("<svg") == 8
+    assert len(list((tmp_path / "plots").glob("*.svg"))) == 8
