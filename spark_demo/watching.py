@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from statistics import mean
 from typing import Any
 
 from pyspark.sql.streaming.query import StreamingQuery
@@ -108,7 +109,7 @@ class Watch:
         late, too_late, broken = (self.total("dead letters", what) for what in ("late", "too_late", "broken"))
         line = (
             f"{second:4.0f} s | sent {self._source.sent:>8,} ({_rate(self.sent):>6,.0f}/s) | "
-            f"read {self.read[slowest][-1][1]:>8,} ({_rate(self.read[slowest]):>6,.0f}/s) | "
+            f"read {self.read[slowest][-1][1]:>8,} ({mean(map(_rate, self.read.values())):>6,.0f}/s) | "
             f"lag {self.lag(slowest)[-1][1]:>7,} | late {late:>5,}, too late {too_late:>4,} | broken {broken:>4,}"
         )
         print(
