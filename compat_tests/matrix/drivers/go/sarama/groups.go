@@ -35,7 +35,7 @@ type member struct {
 const maxPollRecords = 500
 
 // A commit tells of failures only by way of a channel, a moment later.
-const failureWait = 100 * time.Millisecond
+const failureWait = 300 * time.Millisecond
 
 func (d *driver) join(asked lines.Joining) (any, error) {
 	if _, taken := d.members[asked.As]; taken {
