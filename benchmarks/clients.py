@@ -25,7 +25,7 @@ _STAMP_BYTES = 8
 
 def create_topic(broker: Target, topic: str, partitions: int = 1) -> None:
     """Make a topic and wait for its leaders."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         future.result(PATIENCE_SECONDS)
     serial(broker, topic, 1)
@@ -33,7 +33,7 @@ def create_topic(broker: Target, topic: str, partitions: int = 1) -> None:
 
 def delete_topics(broker: Target, topics: list[str]) -> None:
     """Delete topics."""
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap})
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     for future in admin.delete_topics(topics).values():
         future.result(PATIENCE_SECONDS)
 

@@ -46,7 +46,8 @@ groups, many partitions and growth, into `.cache/bench`), or a part alone, such 
 
 LAG_INTRODUCTION = """\
 How late Ottla's event loop was for somebody who came at any moment of a part, in milliseconds: the broker measures it
-when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all.
+when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all. A
+process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy.
 """
 
 
