@@ -141,7 +141,8 @@ def _not_offered(rows: Sequence[Row]) -> str:
             reasons.setdefault(why, []).append(id_)
         if not reasons:
             continue
-        lines.append(f"- **{row.title}** ({sum(map(len, reasons.values()))} cases)")
+        count = sum(map(len, reasons.values()))
+        lines.append(f"- **{row.title}** ({count} {'case' if count == 1 else 'cases'})")
         lines += [f"  - {why}: {_some(ids)}" for why, ids in reasons.items()]
     return ("\n".join(lines) if lines else "Nothing: every library offers all of it.") + "\n"
 
