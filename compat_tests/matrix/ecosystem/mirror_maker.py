@@ -18,7 +18,8 @@ from compat_tests.kafka.jars import connect_classpath
 from compat_tests.kafka.real import RealKafka
 from compat_tests.matrix.case import Run, case, expect
 from compat_tests.matrix.clients import client_named
-from compat_tests.matrix.driver import Driver, DriverError
+from compat_tests.matrix.driver import Driver
+from compat_tests.matrix.ecosystem.group_offsets import set_offsets
 from compat_tests.matrix.ecosystem.java_process import JavaProcess, write_properties
 from compat_tests.matrix.ecosystem.kafka_clients import MIRROR_MAKER
 from compat_tests.matrix.stage import STAGE_CLIENT
@@ -111,21 +112,9 @@ class Way:
             self.source.driver.call("produce", **sent)
 
     def commit(self, offset: int) -> None:
-        """Commit for the group at the source, as soon as it has a coordinator."""
-        offsets = {str(partition): offset for partition in range(PARTITIONS)}
-
-        def done() -> bool:
-            try:
-                self.source.driver.call(
-                    "alter_group_offsets", group=self.group, offsets={self.topic: offsets}
-                )
-            except DriverError as error:
-                if "COORDINATOR" not in error.name:
-                    raise
-                return False
-            return True
-
-        self.run.until(done, bool)
+        """Commit for the group at the source."""
+        offsets = dict.fromkeys(range(PARTITIONS), offset)
+        set_offsets(self.run, self.source.driver, self.group, self.topic, offsets)
 
     def committed(self) -> dict[str, int]:
         """What the group of that name has at the target for the mirrored topic."""
