@@ -24,10 +24,16 @@ _STAMP_BYTES = 8
 
 
 def create_topic(broker: Target, topic: str, partitions: int = 1) -> None:
-    """Make a topic and wait for its leaders."""
+    """Make a topic, and wait until all its partitions are served."""
+    # Only whoever makes topics needs the codecs; the clients start quicker without them.
+    from compat_tests.raw_client import RawClient
+    from compat_tests.raw_topics import wait_until_served
+
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
     for future in admin.create_topics([NewTopic(topic, partitions, 1)]).values():
         future.result(PATIENCE_SECONDS)
+    with RawClient.to(broker.bootstrap) as raw:
+        wait_until_served(raw, topic, partitions, PATIENCE_SECONDS)
     serial(broker, topic, 1)
 
 

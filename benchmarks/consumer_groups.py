@@ -18,6 +18,7 @@ from compat_tests.raw_topics import create_topic
 from ottla.wire.errors import ErrorCode
 
 MEMBERS, PARTITIONS, GROUPS = 50, 100, 1000
+TOPIC = "subscribed"
 HEARTBEAT_SECONDS = 0.1
 STABLE = Measure("consumer group, 50 members join: stable after", "ms", more_is_better=False)
 HEARTBEATS = Measure("1,000 consumer groups: heartbeats", "/s", more_is_better=True)
@@ -26,11 +27,11 @@ CPU = Measure("1,000 consumer groups: broker CPU per heartbeat", "µs", more_is_
 
 def measure_consumer_groups(broker: BrokerProcess) -> Figures:
     with RawClient.to(broker.bootstrap) as raw:
-        create_topic(raw, "t", PARTITIONS)
-        wait_for_coordinator(raw, "warm")
-        _seconds_to_stable(broker, "warm")
-        figures: Figures = {STABLE: _seconds_to_stable(broker, "g") * 1000}
-        members = [RawConsumer(raw, f"group-{number}", "m", "t") for number in range(GROUPS)]
+        create_topic(raw, TOPIC, PARTITIONS)
+        wait_for_coordinator(raw, "consumer-warm")
+        _seconds_to_stable(broker, "consumer-warm")
+        figures: Figures = {STABLE: _seconds_to_stable(broker, "consumer-g") * 1000}
+        members = [RawConsumer(raw, f"consumer-{number}", "m", TOPIC) for number in range(GROUPS)]
         for member in members:
             while member.join().error_code != ErrorCode.NONE:
                 wait_for_coordinator(raw, member.group_id)
@@ -51,7 +52,7 @@ def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
     done = threading.Event()
     with ExitStack() as stack:
         clients = [stack.enter_context(RawClient.to(broker.bootstrap)) for _ in range(MEMBERS)]
-        members = [RawConsumer(raw, group, f"m{number}", "t") for number, raw in enumerate(clients)]
+        members = [RawConsumer(raw, group, f"m{number}", TOPIC) for number, raw in enumerate(clients)]
 
         def live(member: RawConsumer) -> None:
             while member.join().error_code != ErrorCode.NONE and not done.is_set():
