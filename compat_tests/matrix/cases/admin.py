@@ -98,7 +98,7 @@ def describes_empty(run: Run) -> object:
     return [found["protocol"], plain(found["type"])]
 
 
-@case(AREA, "describe an unknown group")
+@case(AREA, "describe an unknown group", since="4.0")
 def describes_unknown(run: Run) -> object:
     found = attempt(run, "describe_group", group=run.group())
     seen = found if isinstance(found, str) else plain(found["state"])

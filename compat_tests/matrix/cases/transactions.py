@@ -209,7 +209,7 @@ def fences(run: Run) -> object:
     return answer
 
 
-@case(AREA, "a fenced producer cannot send")
+@case(AREA, "a fenced producer cannot send", since="4.0")
 def fenced_send(run: Run) -> object:
     topic = run.create()
     chosen = init(run, "first")
@@ -235,7 +235,7 @@ def same_id_again(run: Run) -> object:
     return None
 
 
-@case(AREA, "one that takes too long is aborted")
+@case(AREA, "one that takes too long is aborted", since="4.0")
 def times_out(run: Run) -> object:
     topic = run.create()
     init(run, "p", timeout_ms=1000)
