@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from compat_tests.matrix.case import Run
 from compat_tests.matrix.driver import Driver, DriverError
 
+PATIENCE_SECONDS = 120
+
 
 def set_offsets(run: Run, driver: Driver, group: str, topic: str, offsets: Mapping[int, int]) -> None:
     """Set a group's offsets as soon as it has a coordinator: the first group of a Kafka has to wait for one."""
@@ -14,9 +16,9 @@ def set_offsets(run: Run, driver: Driver, group: str, topic: str, offsets: Mappi
         try:
             driver.call("alter_group_offsets", group=group, offsets={topic: partitions})
         except DriverError as error:
-            if "COORDINATOR" not in error.name:
+            if "COORDINATOR" not in error.name and "TimeoutError" not in error.message:
                 raise
             return False
         return True
 
-    run.until(done, bool)
+    run.until(done, bool, PATIENCE_SECONDS)
