@@ -5,7 +5,7 @@ from html import escape
 
 from compat_tests.matrix.results import Area, Row, areas_of, whole
 
-LABELS = 250
+LABELS = 300
 HEAD = 128
 CELL_WIDTH, CELL_HEIGHT = 66, 30
 GAP = 3
