@@ -178,7 +178,7 @@ def final_state(broker: BrokerProcess, topic: str) -> tuple[int, str]:
 def main() -> int:
     """Fill, compact and compare; print the table, write it into the page."""
     quick = os.environ.get("QUICK", "") not in ("", "0")
-    megabytes, rounds = (60, 1) if quick else (300, 3)
+    megabytes, rounds = (60, 1) if quick else (200, 3)
     others = OtherWork()
     results: dict[str, list[Figures]] = {name: [{} for _ in range(rounds)] for name in BROKERS}
     for number in range(rounds):
