@@ -40,6 +40,8 @@ from ottla.wire.fields import BYTES, RECORDS, STRING, FieldSpec, finish, specs_o
 from ottla.wire.primitives import read_tag, read_tagged_count, read_unsigned_varint
 
 UNLIMITED = 1 << 62
+MAX_ORDINARY_ELEMENTS = 100
+"""Straight-line decoders take messages with no more."""
 
 
 class Elements:

@@ -15,7 +15,7 @@ from struct import error as StructError
 from typing import Any, TypeVar
 
 from ottla.wire.chunks import Chunk, FileSlice, join_chunks
-from ottla.wire.compile_decode import Elements, budget, compile_decoder
+from ottla.wire.compile_decode import MAX_ORDINARY_ELEMENTS, Elements, budget, compile_decoder
 from ottla.wire.compile_encode import compile_encoder, parts_adder
 from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage, NotOrdinary, TooManyElements
 from ottla.wire.fields import (
@@ -152,7 +152,7 @@ def decode_bounded(cls: type[T], version: int, buf: memoryview, pos: int, max_el
     """The message at `pos`, of a stranger: TooManyElements when its arrays have more elements in all."""
     key: Any = cls
     quick = _quick_decoder(key, version)
-    if quick is not None:
+    if quick is not None and max_elements >= MAX_ORDINARY_ELEMENTS:
         try:
             ordinary: T = quick(buf, pos)
             return ordinary

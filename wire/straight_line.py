@@ -15,12 +15,11 @@ from operator import attrgetter
 from types import SimpleNamespace
 from typing import Any
 
-from ottla.wire.compile_decode import fixed_format, smallest_size
+from ottla.wire.compile_decode import MAX_ORDINARY_ELEMENTS, fixed_format, smallest_size
 from ottla.wire.errors import NotOrdinary
 from ottla.wire.fields import RECORDS, STRING, FieldSpec, finish, specs_of
 from ottla.wire.primitives import ONE_BYTE, read_unsigned_varint, unsigned_varint
 
-MAX_ORDINARY_ELEMENTS = 100
 _SHORT = 0x7F  # a length below fits into one byte of a compact length
 
 

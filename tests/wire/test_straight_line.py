@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.wire.compile_decode import compile_decoder
+from ottla.wire.compile_decode import MAX_ORDINARY_ELEMENTS, compile_decoder
 from ottla.wire.compile_encode import compile_encoder, parts_adder
 from ottla.wire.errors import MalformedMessage, NotOrdinary
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -20,7 +20,7 @@ from ottla.wire.messages.produce import (
     TopicProduceResponse,
 )
 from ottla.wire.schema import decode_bounded, encode
-from ottla.wire.straight_line import MAX_ORDINARY_ELEMENTS, straight_decoder, straight_encoder
+from ottla.wire.straight_line import straight_decoder, straight_encoder
 from tests.wire.catalog import all_messages
 from tests.wire.strategies import instances
 
