@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Any
 
 import trio
 
@@ -81,21 +82,42 @@ class _ListOffsets:
                     await trio.lowlevel.checkpoint()
         return _response(answered)
 
+    def answer_of_one(self) -> ListOffsetsResponse | None:
+        """The answer where an end of one partition is asked for, as Spark does before every poll; None for the rest."""
+        topics = self._request.topics
+        if len(topics) != 1 or len(topics[0].partitions) != 1:
+            return None
+        topic, wanted = topics[0].name, topics[0].partitions[0]
+        if wanted.timestamp not in (LATEST, EARLIEST):
+            return None
+        try:
+            partition = self._find(topic, wanted, duplicate=False)
+            row = self._row(wanted, *self._end_of(partition, wanted.timestamp))
+        except KafkaError as error:
+            row = _failed(wanted, error)
+        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(topic, [row])])
+
     async def _answer(
         self, topic: str, wanted: ListOffsetsPartition, duplicate: bool
     ) -> ListOffsetsPartitionResponse:
         try:
-            if duplicate or self._request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
-                raise KafkaError(ErrorCode.INVALID_REQUEST)
-            if wanted.timestamp < 0 and self._context.api_version < _KNOWN_SINCE.get(
-                wanted.timestamp, 0x7FFF
-            ):
-                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-            partition = self._context.broker.partitions.by_name(topic, wanted.partition_index)
-            partition.check_leader_epoch(wanted.current_leader_epoch)
-            timestamp, offset, leader_epoch = await self._look_up(partition, wanted.timestamp)
+            partition = self._find(topic, wanted, duplicate)
+            return self._row(wanted, *await self._look_up(partition, wanted.timestamp))
         except KafkaError as error:
-            return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=error.code)
+            return _failed(wanted, error)
+
+    def _find(self, topic: str, wanted: ListOffsetsPartition, duplicate: bool) -> Partition:
+        if duplicate or self._request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        if wanted.timestamp < 0 and self._context.api_version < _KNOWN_SINCE.get(wanted.timestamp, 0x7FFF):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        partition = self._context.broker.partitions.by_name(topic, wanted.partition_index)
+        partition.check_leader_epoch(wanted.current_leader_epoch)
+        return partition
+
+    def _row(
+        self, wanted: ListOffsetsPartition, timestamp: int, offset: int, leader_epoch: int
+    ) -> ListOffsetsPartitionResponse:
         return ListOffsetsPartitionResponse(
             partition_index=wanted.partition_index,
             timestamp=timestamp,
@@ -104,18 +126,22 @@ class _ListOffsets:
         )
 
     async def _look_up(self, partition: Partition, timestamp: int) -> tuple[int, int, int]:
-        log = partition.log
-        if timestamp == LATEST:
-            return -1, self._last_fetchable(partition), partition.leader_epoch
-        if timestamp in (EARLIEST, EARLIEST_LOCAL):
-            epoch = log.leader_epochs.epoch_for_offset(log.log_start_offset)
-            return -1, log.log_start_offset, -1 if epoch is None else epoch
+        if timestamp in (LATEST, EARLIEST, EARLIEST_LOCAL):
+            return self._end_of(partition, timestamp)
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return -1, -1, -1
+        log = partition.log
         found = await _search(log.searches_by_time(None if timestamp == MAX_TIMESTAMP else timestamp))
         if found is None or found.offset >= self._last_fetchable(partition):
             return -1, -1, -1
         return found.timestamp, found.offset, found.leader_epoch
+
+    def _end_of(self, partition: Partition, timestamp: int) -> tuple[int, int, int]:
+        if timestamp == LATEST:
+            return -1, self._last_fetchable(partition), partition.leader_epoch
+        log = partition.log
+        epoch = log.leader_epochs.epoch_for_offset(log.log_start_offset)
+        return -1, log.log_start_offset, -1 if epoch is None else epoch
 
     def _last_fetchable(self, partition: Partition) -> int:
         if self._request.replica_id != _CONSUMER_REPLICA_ID:
@@ -138,6 +164,10 @@ async def _search(searches: Iterable[BatchSearch]) -> TimestampOffset | None:
     return None
 
 
+def _failed(wanted: ListOffsetsPartition, error: KafkaError) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=wanted.partition_index, error_code=error.code)
+
+
 def _response(answered: dict[str, dict[int, ListOffsetsPartitionResponse]]) -> ListOffsetsResponse:
     return ListOffsetsResponse(
         topics=[
@@ -149,6 +179,7 @@ def _response(answered: dict[str, dict[int, ListOffsetsPartitionResponse]]) -> L
 
 
 @serves(ListOffsetsRequest)
-async def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Look every partition up."""
-    return await _ListOffsets(context, request).run()
+def handle_list_offsets(context: RequestContext, request: ListOffsetsRequest) -> Any:
+    """Look every partition up; a coroutine unless that is done at once."""
+    listing = _ListOffsets(context, request)
+    return listing.answer_of_one() or listing.run()

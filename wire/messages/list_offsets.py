@@ -24,7 +24,7 @@ class ListOffsetsTopic:
     partitions: list[ListOffsetsPartition] = array(ListOffsetsPartition)
 
 
-@message(api_key=ApiKey.LIST_OFFSETS, kind="request", versions=(1, 11), flexible=6)
+@message(api_key=ApiKey.LIST_OFFSETS, kind="request", versions=(1, 11), flexible=6, frequent=True)
 class ListOffsetsRequest(Message):
     replica_id: int = field(INT32)
     isolation_level: int = field(INT8, "2+")
@@ -47,7 +47,7 @@ class ListOffsetsTopicResponse:
     partitions: list[ListOffsetsPartitionResponse] = array(ListOffsetsPartitionResponse)
 
 
-@message(api_key=ApiKey.LIST_OFFSETS, kind="response", versions=(1, 11), flexible=6)
+@message(api_key=ApiKey.LIST_OFFSETS, kind="response", versions=(1, 11), flexible=6, frequent=True)
 class ListOffsetsResponse(Message):
     throttle_time_ms: int = field(INT32, "2+", ignorable=True)
     topics: list[ListOffsetsTopicResponse] = array(ListOffsetsTopicResponse)
