@@ -193,16 +193,16 @@ async def test_latest_offset(broker: Broker) -> None:
     write(broker)
     write(broker, 7)
 
-    async def latest(isolation_level: int) -> int:
+    def latest(isolation_level: int) -> int:
         wanted = [ListOffsetsPartition(partition_index=0, timestamp=-1)]
         request = ListOffsetsRequest(
             replica_id=-1,
             isolation_level=isolation_level,
             topics=[ListOffsetsTopic(name="t", partitions=wanted)],
         )
-        (topic,) = (await handle_list_offsets(context(broker), request)).topics
+        (topic,) = handle_list_offsets(context(broker), request).topics
         return topic.partitions[0].offset
 
-    assert (await latest(READ_UNCOMMITTED), await latest(READ_COMMITTED)) == (2, 1)
+    assert (latest(READ_UNCOMMITTED), latest(READ_COMMITTED)) == (2, 1)
     await end(broker, 7, False)
-    assert (await latest(READ_UNCOMMITTED), await latest(READ_COMMITTED)) == (3, 3)
+    assert (latest(READ_UNCOMMITTED), latest(READ_COMMITTED)) == (3, 3)
