@@ -56,7 +56,7 @@ def thread_seconds(pid: int) -> dict[str, tuple[float, float]]:
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
             ran, waited, _ = (task / "schedstat").read_text().split()
-        except (FileNotFoundError, ProcessLookupError):  # it has just ended
+        except OSError:  # it has just ended
             continue
         found[task.name] = (int(ran) * _NANOSECONDS, int(waited) * _NANOSECONDS)
     return found
@@ -84,7 +84,15 @@ def cpu_seconds(pid: int, *, with_children: bool = False) -> float:
     # The second field is the command in parentheses and may hold spaces: count from behind it.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     ended = sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
-    return used + ended + sum(cpu_seconds(child, with_children=True) for child in _children(pid))
+    return used + ended + sum(map(_cpu_seconds_of_child, _children(pid)))
+
+
+def _cpu_seconds_of_child(pid: int) -> float:
+    """Of a process that may end at any moment: what it used is then among what its parent's ended ones have."""
+    try:
+        return cpu_seconds(pid, with_children=True)
+    except OSError:
+        return 0.0
 
 
 def _children(pid: int) -> set[int]:
@@ -95,10 +103,26 @@ def _children(pid: int) -> set[int]:
 
 def resident_mb(pid: int) -> float:
     """Resident memory of the process and of those it has started."""
+    own = _resident_kb(pid)
+    if own is None:
+        raise ValueError(f"process {pid} has no resident memory")
+    return own / 1024 + sum(_resident_mb_of_child(child) for child in _children(pid))
+
+
+def _resident_mb_of_child(pid: int) -> float:
+    """Of a process that may end at any moment, and has no memory when it has ended and nobody has asked how."""
+    try:
+        own = _resident_kb(pid)
+        return 0.0 if own is None else own / 1024 + sum(map(_resident_mb_of_child, _children(pid)))
+    except OSError:
+        return 0.0
+
+
+def _resident_kb(pid: int) -> int | None:
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024 + sum(resident_mb(child) for child in _children(pid))
-    raise ValueError(f"process {pid} has no resident memory")
+            return int(line.split()[1])
+    return None
 
 
 class OtherWork:

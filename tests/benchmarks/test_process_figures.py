@@ -43,6 +43,20 @@ def test_the_cpu_of_children_is_counted_while_they_run_and_after() -> None:
     assert after - alone >= 0.15
 
 
+def test_a_child_that_has_ended_has_no_memory() -> None:
+    """It stays in the list of its parent's until that asks how it ended."""
+    child = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
+    try:
+        assert child.stdout is not None
+        assert child.stdout.read() == b""
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+        assert resident_mb(os.getpid()) > 1
+        with pytest.raises(ValueError, match=f"process {child.pid} has no resident memory"):
+            resident_mb(child.pid)
+    finally:
+        child.communicate()
+
+
 def test_the_busiest_thread_is_found() -> None:
     """The one that ran or wanted to run the most, also when it began in between."""
     before = {"1": (1.0, 0.0), "2": (5.0, 1.0)}
