@@ -22,6 +22,10 @@ from compat_tests.load import Load
 from compat_tests.ottla_process import OttlaProcess
 from compat_tests.raw_client import RawClient
 
+os.environ.setdefault(
+    "OTTLA_NATIVE", "0"
+)  # brokers that are started here run in Python alone, see ottla.native
+
 BROKERS: dict[str, type[BrokerProcess]] = {"ottla": OttlaProcess, "kafka": RealKafka}
 
 # Kafka looks for transactions that have timed out every ten seconds.
