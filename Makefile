@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 WORKERS ?= 2
+# Compiled when the package is installed.
+NATIVE := $(wildcard native/*.c native/*.h)
 
 .DEFAULT_GOAL := help
 
@@ -72,17 +74,17 @@ $(BIN)/python:
 	@echo "making $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.broker: pyproject.toml | $(BIN)/python
+$(VENV)/.broker: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "installing the broker ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.spark: pyproject.toml | $(BIN)/python
+$(VENV)/.spark: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "installing the broker and Spark ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[spark]'
 	@touch $@ $(VENV)/.broker
 
-$(VENV)/.tests: pyproject.toml | $(BIN)/python
+$(VENV)/.tests: pyproject.toml $(NATIVE) | $(BIN)/python
 	@echo "installing the broker, its tests and checks, and Spark ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,check,spark]'
 	@touch $@ $(VENV)/.broker $(VENV)/.spark
