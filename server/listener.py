@@ -13,6 +13,7 @@ from ottla.config.listeners import Endpoint
 from ottla.server.connection import Connection
 from ottla.server.connection_limits import ConnectionLimits
 from ottla.server.limits import Limits
+from ottla.server.local_pacing import give_back_pacing, leave_out_pacing
 
 log = logging.getLogger("ottla.server")
 
@@ -82,6 +83,7 @@ class Listener:
         self._limits = limits
         self._counts = counts
         self._make = make
+        self._pacing = leave_out_pacing(sock)
         self.connections: set[Connection] = set()
         self._left = trio.Event()
         self._accepting = trio.CancelScope()
@@ -122,7 +124,7 @@ class Listener:
                     await trio.sleep(_REFUSED_PAUSE_SECONDS)
                 continue
             try:
-                self._set_options(client)
+                self._set_options(client, address[0])
             except OSError as error:
                 log.debug("connection lost peer=%s error=%s", address[0], error)
                 client.close()
@@ -134,10 +136,12 @@ class Listener:
             if accept_at > now + _SHORTEST_PAUSE_SECONDS or in_a_row % _ACCEPTS_IN_A_ROW == 0:
                 await trio.sleep_until(accept_at)
 
-    def _set_options(self, client: socket.socket) -> None:
+    def _set_options(self, client: socket.socket, peer: str) -> None:
         client.setblocking(False)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if self._pacing is not None:
+            give_back_pacing(client, peer, self._pacing)
         if self._limits.send_buffer_bytes > 0:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._limits.send_buffer_bytes)
         if self._limits.receive_buffer_bytes > 0:
