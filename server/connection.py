@@ -1,17 +1,20 @@
 """One client connection: read frames, have them answered in order, write the answers.
 
-The non-blocking socket is used directly. Every whole frame in the receive buffer is handled before anything is
-sent, and all answers leave in one go; trio's scheduler is entered only when the socket would block, when a
-handler waits, or when this connection has had its share of the loop. One request is handled at a time, as in
-Apache Kafka, so answers are in order by construction, and request memory is bounded: a connection holds its
-receive buffer and nothing else. A view into that buffer is valid until its handler has answered.
+The non-blocking socket is used directly. Every whole frame in the receive buffer is handled before anything is sent,
+and all answers leave in one go. What can be done at once is done by `on_readable`, a plain function that is called as
+soon as there are bytes (see ready_clients); the connection's task goes on only where something must be awaited: a
+handler that waits, an answer that the socket does not take whole, memory for a large frame. One request is handled at
+a time, as in Apache Kafka, so answers are in order by construction, and request memory is bounded: a connection holds
+its receive buffer and nothing else. A view into that buffer is valid until its handler has answered.
 """
 
 import errno
 import logging
 import socket
 import struct
+from collections.abc import Coroutine
 from time import perf_counter
+from typing import Any
 
 import trio
 
@@ -19,6 +22,7 @@ from ottla.server.dispatch import CloseConnection, Dispatcher
 from ottla.server.foreign_protocols import name_foreign_protocol
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.output import Outbox
+from ottla.server.ready_clients import ReadyClients
 
 log = logging.getLogger("ottla.server")
 
@@ -40,6 +44,7 @@ class Connection:
         budget: MemoryBudget,
         max_frame_bytes: int,
         now: float,
+        ready_clients: ReadyClients | None = None,
     ) -> None:
         self.peer = peer
         self.busy = False  # a request is being handled or its answer sent
@@ -53,11 +58,19 @@ class Connection:
         self._scope = trio.CancelScope()
         self._stopping = False
         self._buffer = bytearray()
+        self._view = memoryview(self._buffer)
         self._reserved_bytes = 0
+        self._wanted_bytes = 0  # of the budget, which has to be waited for
         self._reserved_since = now
         self._start = 0
         self._end = 0
         self._turn_ends = 0.0
+        self._ready_clients = ready_clients
+        self._task: trio.lowlevel.Task | None = None  # while it waits to be needed
+        self._rest: Coroutine[Any, Any, None] | None = None  # what the task has to await before anything else
+        self._failure: Exception | None = None
+        self._has_left = False
+        self._may_have_more = True  # bytes may be there that nobody has tried to receive
 
     async def serve(self) -> None:
         """The connection's whole life. Whatever goes wrong in it, even a bug of ours, ends with it."""
@@ -73,6 +86,8 @@ class Connection:
         except Exception:
             log.exception("connection failed peer=%s", self.peer)
         finally:
+            if self._ready_clients is not None:
+                self._ready_clients.remove(self._sock)
             self._drop_buffer()
             self._sock.close()
             self._dispatcher.connection_closed()
@@ -109,51 +124,59 @@ class Connection:
         if not self.busy and self._start == self._end and self._buffer:
             self._drop_buffer()
 
-    async def _serve(self) -> None:
-        self._begin_turn()
-        while not self._stopping:
-            if self._start == self._end and len(self._buffer) == BASE_BUFFER_BYTES:
-                self._start = self._end = 0  # room enough, as nearly always
-            else:
-                await self._make_room()
-            try:
-                received = self._receive()
-            except BlockingIOError:
-                await self._wait_for_bytes()
-                continue
-            if received == 0:
-                return
-            self._end += received
-            self.busy = True
-            self.last_active = trio.current_time()
-            await self._handle_frames()
-            self.busy = False
-            if perf_counter() > self._turn_ends:
-                self.last_active = trio.current_time()
-                await self._share_loop()
-            if received < BASE_BUFFER_BYTES and self._start == self._end and not self._stopping:
-                # All that was there has been answered: asking for more would cost a call, and mostly be in vain.
-                await self._wait_for_bytes()
+    # ---- what is done at once
 
-    async def _wait_for_bytes(self) -> None:
-        await trio.lowlevel.wait_readable(self._sock)
-        self._begin_turn()
+    def on_readable(self) -> None:
+        """Bytes have come, or the end of them: do what can be done at once, and wake the task for the rest."""
+        self._may_have_more = True
+        task = self._task
+        if task is not None:
+            self._begin_turn()
+            if not self._proceed():
+                self._task = None
+                trio.lowlevel.reschedule(task)
 
     def _begin_turn(self) -> None:
         self._turn_ends = perf_counter() + _TURN_SECONDS
 
-    async def _share_loop(self) -> None:
-        """Let the others go on if this connection has had its turn."""
-        if perf_counter() > self._turn_ends:
-            await trio.lowlevel.checkpoint()
-            self._begin_turn()
+    def _proceed(self) -> bool:
+        """Answer and receive. Returns whether that was all; if not, something is to be awaited, this connection has had
+        its share of the loop, or it has ended."""
+        try:
+            return self._answer_frames() and self._receive()
+        except Exception as failure:  # noqa: BLE001 - the task raises it, where all ends of a connection are told
+            self._failure = failure
+            return False
 
-    def _receive(self) -> int:
-        return self._sock.recv_into(memoryview(self._buffer)[self._end :])
+    def _receive(self) -> bool:
+        while self._may_have_more:
+            if self._start == self._end and len(self._buffer) == BASE_BUFFER_BYTES:
+                self._start = self._end = 0  # room enough, as nearly always
+            elif not self._make_room():
+                return False
+            end = self._end
+            try:
+                received = self._sock.recv_into(self._view[end:] if end else self._buffer)
+            except BlockingIOError:
+                self._may_have_more = False
+                break
+            if received == 0:
+                self._has_left = True
+                return False
+            self._end = end = end + received
+            # Where less came than there was room for, that was all: to ask again would cost a call, mostly in vain.
+            self._may_have_more = end == len(self._buffer)
+            self.last_active = trio.current_time()
+            if not self._answer_frames():
+                return False
+        return not self._stopping
 
-    async def _handle_frames(self) -> None:
-        """Answer every whole frame in the buffer; what is left over is the beginning of the next one."""
-        view = memoryview(self._buffer)
+    def _answer_frames(self) -> bool:
+        """Answer every whole frame in the buffer and send the answers; what is left over is the beginning of the next
+        frame. Returns False at what cannot be done at once."""
+        if self._end - self._start < 4:
+            return True
+        self.busy = True
         outbox = self._outbox
         while self._end - self._start >= 4:
             size = self._frame_size()
@@ -161,24 +184,77 @@ class Connection:
             if self._end - begin < size:
                 break
             self._start = begin + size
-            await self._answer(view[begin : begin + size])
+            self._rest = self._dispatcher.answer(self._view[begin : begin + size], outbox)
+            if self._rest is not None:
+                self.handling = True
+                return False
             if outbox.size_bytes > _FLUSH_BYTES or perf_counter() > self._turn_ends:
-                await outbox.flush()
-                await self._share_loop()
+                return False
             if self._stopping:
                 break
         if outbox.size_bytes and not outbox.send_at_once():
-            await outbox.flush()
+            return False
+        self.busy = False
+        return True
 
-    async def _answer(self, frame: memoryview) -> None:
-        self.handling = True
-        try:
-            await self._dispatcher.answer(frame, self._outbox)
-        except CloseConnection:
-            await self._outbox.flush()  # the requests before this one were good
-            raise
-        finally:
-            self.handling = False
+    # ---- what the task does
+
+    async def _serve(self) -> None:
+        if self._ready_clients is not None:
+            self._ready_clients.add(self._sock, self.on_readable)
+        self._begin_turn()
+        is_needed = not self._proceed()
+        while True:
+            if not is_needed:
+                await self._wait_until_needed()
+            if self._failure is not None:
+                if isinstance(self._failure, CloseConnection):
+                    await self._outbox.flush()  # the requests before this one were good
+                raise self._failure
+            if self._has_left:
+                return
+            await self._go_on()
+            if self._stopping:
+                return
+            if perf_counter() > self._turn_ends:
+                await trio.lowlevel.checkpoint()
+                self._begin_turn()
+            is_needed = not self._proceed()
+
+    async def _wait_until_needed(self) -> None:
+        if self._ready_clients is not None:
+            self._task = trio.lowlevel.current_task()
+            await trio.lowlevel.wait_task_rescheduled(self._leave)
+            return
+        while True:
+            await trio.lowlevel.wait_readable(self._sock)
+            self._may_have_more = True
+            self._begin_turn()
+            if not self._proceed():
+                return
+
+    def _leave(self, _: object) -> trio.lowlevel.Abort:
+        self._task = None
+        return trio.lowlevel.Abort.SUCCEEDED
+
+    async def _go_on(self) -> None:
+        """Await what has to be awaited, and send what could not be sent at once."""
+        rest, self._rest = self._rest, None
+        if rest is not None:
+            try:
+                await rest
+            except CloseConnection:
+                await self._outbox.flush()
+                raise
+            finally:
+                self.handling = False
+        elif self._wanted_bytes:
+            await self._budget.reserve(self._wanted_bytes)
+            self._reserved_bytes += self._wanted_bytes
+            self._wanted_bytes = 0
+            self._grow(BASE_BUFFER_BYTES + self._reserved_bytes)
+        await self._outbox.flush()
+        self.busy = False
 
     def _frame_size(self) -> int:
         size: int = _unpack_size(self._buffer, self._start)[0]
@@ -193,8 +269,9 @@ class Connection:
             f"frame of {size} bytes is over socket.request.max.bytes={self._max_frame_bytes}"
         )
 
-    async def _make_room(self) -> None:
-        """Have free space behind the bytes received, for the whole of the frame that has begun."""
+    def _make_room(self) -> bool:
+        """Have free space behind the bytes received, for the whole of the frame that has begun. Returns False if the
+        memory for it must be waited for."""
         held = self._end - self._start
         if held == 0:
             self._start = self._end = 0
@@ -206,31 +283,35 @@ class Connection:
         if needed > len(self._buffer):
             # Announced bytes are only promised: more room is made when the bytes sent have filled what there is.
             if held == len(self._buffer):
-                await self._grow(needed)
+                # A base buffer waits for nobody and is bounded by the number of connections: the budget is for more.
+                extra = needed - BASE_BUFFER_BYTES - self._reserved_bytes
+                if extra > 0:
+                    self._reserved_since = trio.current_time()
+                    if not self._budget.reserve_nowait(extra):
+                        self._wanted_bytes = extra
+                        return False
+                    self._reserved_bytes += extra
+                self._grow(needed)
             elif self._start:
                 self._move_to_front(held)
         elif self._start + needed > len(self._buffer):
             self._move_to_front(held)
+        return True
 
     def _move_to_front(self, held: int) -> None:
         self._buffer[:held] = self._buffer[self._start : self._end]
         self._start, self._end = 0, held
 
-    async def _grow(self, size: int) -> None:
-        # A base buffer waits for nobody and is bounded by the number of connections; the budget is for the rest.
-        extra = size - BASE_BUFFER_BYTES - self._reserved_bytes
-        if extra > 0:
-            if not self._budget.reserve_nowait(extra):
-                await self._budget.reserve(extra)
-            self._reserved_bytes += extra
-            self._reserved_since = trio.current_time()
+    def _grow(self, size: int) -> None:
         held = self._end - self._start
         grown = bytearray(size)
         grown[:held] = self._buffer[self._start : self._end]
         self._buffer = grown
+        self._view = memoryview(grown)
         self._start, self._end = 0, held
 
     def _drop_buffer(self) -> None:
         self._buffer = bytearray()
+        self._view = memoryview(self._buffer)
         self._budget.release(self._reserved_bytes)
         self._reserved_bytes = 0

@@ -51,8 +51,9 @@ class Dispatcher:
             except Exception:
                 log.exception("not let go of key=%s", key)
 
-    async def answer(self, frame: memoryview, outbox: Outbox) -> None:
-        """Handle one request and put its response into the outbox; sent before a handler that has to wait."""
+    def answer(self, frame: memoryview, outbox: Outbox) -> Coroutine[Any, Any, None] | None:
+        """Handle one request and put its response into the outbox. Returns what is left to be awaited when it cannot
+        be answered at once; the answers before it are sent first then. The frame must stay as it is until then."""
         try:
             header, position = decode_request_header(frame)
         except (MalformedMessage, KafkaError) as error:
@@ -64,22 +65,67 @@ class Dispatcher:
         if not registration.min_version <= version <= registration.max_version:
             if header.api_key == ApiKey.API_VERSIONS:
                 self._refuse_api_versions(registration, header, outbox)
-                return
+                return None
             raise CloseConnection(f"{registration.api_key.name} version {version} is not supported")
         context = self._context
         context.has_many_elements = False
         try:
-            try:
-                request = registration.decode(version, frame, position, QUICK_ELEMENTS)
-            except TooManyElements:
-                context.has_many_elements = True
-                decoding = trio.to_thread.run_sync(registration.decode, version, frame, position)
-                request = await _after_flush(outbox, decoding)
+            request = registration.decode(version, frame, position, QUICK_ELEMENTS)
+        except TooManyElements:
+            return self._answer_in_turns(registration, header, frame, position, outbox)
         except MalformedMessage as error:
-            name = registration.request_type.__name__
-            raise CloseConnection(
-                f"malformed {name} v{version} client_id={header.client_id!r}: {error}"
-            ) from None
+            raise _malformed(registration, header, error) from None
+        context.api_version = version
+        context.client_id = header.client_id
+        context.correlation_id = header.correlation_id
+        try:
+            response = registration.function(context, request)
+            if type(response) is CoroutineType:
+                return self._answer_later(registration, header, response, outbox)
+            if response is not None:
+                self._add_response(registration, header, version, response, outbox)
+        except (CloseConnection, PeerGone):
+            raise
+        except Exception:
+            log.exception("request failed %s", _named(registration, header))
+            raise CloseConnection(f"internal error in {registration.api_key.name}") from None
+        return None
+
+    async def _answer_later(
+        self,
+        registration: Registration,
+        header: RequestHeader,
+        waiting: Coroutine[Any, Any, Any],
+        outbox: Outbox,
+    ) -> None:
+        """The handler has to wait."""
+        try:
+            response = await _after_flush(outbox, waiting)
+            if response is not None:
+                self._add_response(registration, header, header.api_version, response, outbox)
+        except (CloseConnection, PeerGone):
+            raise
+        except Exception:
+            log.exception("request failed %s", _named(registration, header))
+            raise CloseConnection(f"internal error in {registration.api_key.name}") from None
+
+    async def _answer_in_turns(
+        self,
+        registration: Registration,
+        header: RequestHeader,
+        frame: memoryview,
+        position: int,
+        outbox: Outbox,
+    ) -> None:
+        """A request with so many elements that decoding it, and encoding its answer, is for a worker thread."""
+        version = header.api_version
+        context = self._context
+        context.has_many_elements = True
+        try:
+            decoding = trio.to_thread.run_sync(registration.decode, version, frame, position)
+            request = await _after_flush(outbox, decoding)
+        except MalformedMessage as error:
+            raise _malformed(registration, header, error) from None
         context.api_version = version
         context.client_id = header.client_id
         context.correlation_id = header.correlation_id
@@ -88,23 +134,14 @@ class Dispatcher:
             if type(response) is CoroutineType:
                 response = await _after_flush(outbox, response)
             if response is not None:
-                if context.has_many_elements:
-                    add = trio.to_thread.run_sync(
-                        self._add_response, registration, header, version, response, outbox
-                    )
-                    await _after_flush(outbox, add)
-                else:
-                    self._add_response(registration, header, version, response, outbox)
+                add = trio.to_thread.run_sync(
+                    self._add_response, registration, header, version, response, outbox
+                )
+                await _after_flush(outbox, add)
         except (CloseConnection, PeerGone):
             raise
         except Exception:
-            log.exception(
-                "request failed api=%s version=%d client_id=%r correlation_id=%d",
-                registration.api_key.name,
-                version,
-                header.client_id,
-                header.correlation_id,
-            )
+            log.exception("request failed %s", _named(registration, header))
             raise CloseConnection(f"internal error in {registration.api_key.name}") from None
 
     def _add_response(
@@ -127,6 +164,18 @@ class Dispatcher:
             ],
         )
         self._add_response(registration, header, 0, response, outbox)
+
+
+def _malformed(registration: Registration, header: RequestHeader, error: MalformedMessage) -> CloseConnection:
+    name = registration.request_type.__name__
+    return CloseConnection(f"malformed {name} v{header.api_version} client_id={header.client_id!r}: {error}")
+
+
+def _named(registration: Registration, header: RequestHeader) -> str:
+    return (
+        f"api={registration.api_key.name} version={header.api_version} client_id={header.client_id!r}"
+        f" correlation_id={header.correlation_id}"
+    )
 
 
 async def _after_flush(outbox: Outbox, waiting: Coroutine[Any, Any, Any]) -> Any:

@@ -1,7 +1,7 @@
 """How late the event loop is: for how long somebody who comes at any moment waits until the loop looks.
 
-Between two waits for input and output the loop works through every task that can go on; whoever comes meanwhile waits
-for the rest of that pass. From the lengths of the passes it is known how late the loop would be for somebody who comes
+Between two waits for input and output the loop works through every task that can go on, and in its wait it serves the
+clients that have sent something; whoever comes meanwhile waits for the rest of that pass. From the lengths of the passes it is known how late the loop would be for somebody who comes
 at any moment: of a pass of `d` seconds, the first `d - x` make him wait longer than `x`. So only passes that are long
 enough to matter are counted, in buckets an eighth of an octave wide.
 
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from time import perf_counter
 
 import trio
+
+from ottla.server.ready_clients import ready_clients
 
 log = logging.getLogger("ottla.server")
 
@@ -58,6 +60,9 @@ class LoopLag(trio.abc.Instrument):
         else:
             self._is_measuring = True
             trio.lowlevel.add_instrument(self)
+            clients = ready_clients()
+            if clients is not None:
+                clients.note_pass = self.note
             log.info("loop lag is measured from now on")
         self._forget()
 
@@ -72,12 +77,12 @@ class LoopLag(trio.abc.Instrument):
 
     def before_io_wait(self, timeout: float) -> None:
         """A pass ends."""
-        seconds = perf_counter() - self._pass_began
-        if seconds > _SHORT_SECONDS:
-            self.note(seconds)
+        self.note(perf_counter() - self._pass_began)
 
     def note(self, seconds: float) -> None:
-        """Count a pass of this length."""
+        """Count a pass of this length, or the time for which clients were served in the loop's wait."""
+        if seconds <= _SHORT_SECONDS:
+            return
         microseconds = int(seconds * 1e6)
         shift = max(microseconds.bit_length() - 4, 0)
         bucket = min(8 * shift + (microseconds >> shift), _BUCKETS - 1)

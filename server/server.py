@@ -25,6 +25,7 @@ from ottla.server.dispatch import Dispatcher
 from ottla.server.limits import Limits
 from ottla.server.listener import Listener, bind
 from ottla.server.memory_budget import MemoryBudget
+from ottla.server.ready_clients import ready_clients
 
 log = logging.getLogger("ottla.server")
 
@@ -111,7 +112,13 @@ class Server:
         context = RequestContext(self.broker, listener_name, host)
         dispatcher = Dispatcher(self.broker.registry, context)
         return Connection(
-            sock, peer, dispatcher, self._budget, self._limits.max_frame_bytes, trio.current_time()
+            sock,
+            peer,
+            dispatcher,
+            self._budget,
+            self._limits.max_frame_bytes,
+            trio.current_time(),
+            ready_clients(),
         )
 
     async def _sweep(self) -> None:

@@ -4,8 +4,9 @@ import itertools
 import logging
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 import trio
@@ -15,6 +16,7 @@ from ottla.server.connection import BASE_BUFFER_BYTES, Connection
 from ottla.server.dispatch import CloseConnection
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.output import Outbox
+from ottla.server.ready_clients import ready_clients
 
 MAX_FRAME_BYTES = 1_000_000
 Answer = Callable[[bytes], Awaitable[bytes | None]]
@@ -29,10 +31,32 @@ class EchoDispatcher:
     def connection_closed(self) -> None:
         """Nothing is kept for a connection."""
 
-    async def answer(self, frame: memoryview, outbox: Outbox) -> None:
+    def answer(self, frame: memoryview, outbox: Outbox) -> Coroutine[Any, Any, None] | None:
+        """At once if the function does not wait."""
+        if self._answer is echo:
+            outbox.add_frame([bytes(frame)])
+            return None
+        return self._answer_later(frame, outbox)
+
+    async def _answer_later(self, frame: memoryview, outbox: Outbox) -> None:
         answer = await self._answer(bytes(frame))
         if answer is not None:
             outbox.add_frame([answer])
+
+
+class _Waiting:
+    """How the connections of a test wait for bytes: all of this is the same either way."""
+
+    among_clients = True
+
+
+_waiting = _Waiting()
+
+
+@pytest.fixture(autouse=True, params=["among the ready clients", "by trio itself"])
+def way_of_waiting(request: pytest.FixtureRequest) -> None:
+    """Every test is run with both."""
+    _waiting.among_clients = request.param == "among the ready clients"
 
 
 async def echo(frame: bytes) -> bytes:
@@ -78,7 +102,8 @@ async def connected(
         EchoDispatcher(answer),
         budget,
         MAX_FRAME_BYTES,
-        0.0,  # type: ignore[arg-type]
+        0.0,
+        ready_clients() if _waiting.among_clients else None,
     )
     client = Client(theirs)
     async with trio.open_nursery() as nursery:

@@ -12,7 +12,7 @@ from ottla.server.registry import Registration
 from ottla.wire.errors import TooManyElements
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from ottla.wire.schema import decode_bounded, encode
-from tests.server.test_dispatch import FRAME, dispatcher, outbox_and_peer
+from tests.server.test_dispatch import FRAME, answered, dispatcher, outbox_and_peer
 
 
 async def test_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ async def test_many_elements_are_decoded_and_encoded_in_a_thread(monkeypatch: py
     for limit, expected in ((10, ([True], [True])), (9, ([True, False], [False]))):
         monkeypatch.setattr(dispatch, "QUICK_ELEMENTS", limit)
         with outbox_and_peer() as (outbox, peer):
-            await dispatcher(handle).answer(memoryview(frame), outbox)
+            await answered(dispatcher(handle).answer(memoryview(frame), outbox))
             await outbox.flush()
             answers.append(peer.recv(1000))
         assert (names["decode"], names["encode"]) == expected

@@ -1,0 +1,162 @@
+"""The clients that have sent something: looked for where the event loop waits, and served there.
+
+Trio waits for input and output once between two passes over its tasks. To wake a task for every request would cost a
+pass for each, more than most requests take. So the sockets of clients are in an epoll of our own; where Trio would wait
+for its own, we wait for both, and call the function that belongs to a socket as soon as it has bytes. Trio goes on when
+there is something for it: input or output of its own, the deadline that it waits for, or a task that such a call has
+made runnable. So nothing here is seen by tasks, except that the wait between two passes may have changed things, as any
+other task might have.
+
+A sleeping processor takes long to wake up: on a virtual machine tens of microseconds, as long as a small request takes
+altogether. A client that sends its next request as soon as it has the answer is back before that pays. So while clients
+come back that quickly, the loop looks for them a little longer before it sleeps.
+
+Where Trio is not as this expects (another kind of epoll, another version), `install` says so and connections wait
+for their bytes by Trio's own means.
+"""
+
+from __future__ import annotations
+
+import logging
+import select
+import socket
+from collections.abc import Callable, Sequence
+from time import perf_counter
+
+import trio
+
+log = logging.getLogger("ottla.server")
+
+_EVENTS = 64
+_LOOK_SECONDS = 0.00015
+_WAKE_SECONDS = 0.0001  # what it takes to wake up, by which a wait in one's sleep seems longer
+_SURE = 8  # quick returns beyond those that count for nothing more
+_LIKELY = 3
+
+
+class ReadyClients:
+    """Functions by the sockets whose bytes they wait for."""
+
+    def __init__(self, others: select.epoll, runnable: Sequence[object]) -> None:
+        """`others` is what Trio waits for, `runnable` the tasks that can go on at once."""
+        self._others = others
+        self._runnable = runnable
+        self._epoll = select.epoll()
+        self._epoll.register(others, select.EPOLLIN)
+        self._functions: dict[int, Callable[[], None]] = {}
+        self._quick_returns = 0  # how many more clients came back quickly than did not, of late
+        self.note_pass: Callable[[float], None] | None = (
+            None  # told for how many seconds clients were served at a time
+        )
+
+    def add(self, sock: socket.socket, on_readable: Callable[[], None]) -> None:
+        """Call the function each time that bytes arrive, or the end of them; once, however many they are."""
+        self._functions[sock.fileno()] = on_readable
+        self._epoll.register(sock, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
+
+    def remove(self, sock: socket.socket) -> None:
+        """Before it is closed."""
+        if self._functions.pop(sock.fileno(), None) is not None:
+            self._epoll.unregister(sock)
+
+    def wait(self, timeout: float, max_events: int) -> list[tuple[int, int]]:
+        """Serve clients until there is an event among the others, a task is runnable or the time is up; returns the
+        events of the others."""
+        others = self._others
+        if timeout <= 0:
+            self._serve(self._epoll.poll(0, _EVENTS))
+            return others.poll(0, max_events)
+        waits_since = perf_counter()
+        ends = waits_since + timeout
+        while True:
+            if self._serve(self._look(waits_since, ends)) or self._runnable:
+                return others.poll(0, max_events)
+            waits_since = perf_counter()
+            if waits_since >= ends:
+                return others.poll(0, max_events)
+
+    def _look(self, now: float, ends: float) -> list[tuple[int, int]]:
+        """The sockets with something new, as soon as there are any or the time is up."""
+        poll = self._epoll.poll
+        quick = _LOOK_SECONDS
+        if self._quick_returns >= _LIKELY:
+            looks_until = now + _LOOK_SECONDS
+            while True:
+                events = poll(0, _EVENTS)
+                since = perf_counter()
+                if events or since > looks_until:
+                    break
+            if events:
+                self._quick_returns = min(self._quick_returns + 1, _SURE)
+                return events
+            if since >= ends:
+                return events
+            self._quick_returns -= 2
+            now = since
+        else:
+            quick += _WAKE_SECONDS
+        events = poll(ends - now, _EVENTS)
+        if events and perf_counter() - now < quick:
+            self._quick_returns = min(self._quick_returns + 1, _SURE)
+        elif self._quick_returns > 0:
+            self._quick_returns -= 1
+        return events
+
+    def _serve(self, events: list[tuple[int, int]]) -> bool:
+        """Whether there was something among the others, too."""
+        if self.note_pass is not None:
+            began = perf_counter()
+            others = self._call(events)
+            self.note_pass(perf_counter() - began)
+            return others
+        return self._call(events)
+
+    def _call(self, events: list[tuple[int, int]]) -> bool:
+        others = False
+        functions = self._functions
+        for fd, _ in events:
+            function = functions.get(fd)
+            if function is not None:
+                function()
+            else:
+                others = True
+        return others
+
+
+_of_this_run: trio.lowlevel.RunVar[ReadyClients | None] = trio.lowlevel.RunVar("ready_clients")
+
+
+def ready_clients() -> ReadyClients | None:
+    """The clients of this run of Trio, waited for in its place from now on; None where it does not allow that."""
+    try:
+        return _of_this_run.get()
+    except LookupError:
+        clients = _take_over()
+        _of_this_run.set(clients)
+        return clients
+
+
+def _take_over() -> ReadyClients | None:
+    try:
+        from trio._core._io_epoll import EpollIOManager
+        from trio._core._run import GLOBAL_RUN_CONTEXT
+
+        runner = GLOBAL_RUN_CONTEXT.runner
+        manager = runner.io_manager
+        others, registered, runnable = manager._epoll, manager._registered, runner.runq
+        clients = ReadyClients(others, runnable)
+        wait = clients.wait
+
+        class ClientsFirst(EpollIOManager):
+            """Trio's own, but for where it waits."""
+
+            __slots__ = ()
+
+            def get_events(self, timeout: float) -> list[tuple[int, int]]:
+                return wait(timeout, max(1, len(registered)))
+
+        manager.__class__ = ClientsFirst
+    except (ImportError, AttributeError, TypeError) as error:
+        log.info("clients are waited for by trio itself reason=%s", error)
+        return None
+    return clients

@@ -1,0 +1,172 @@
+"""Serving clients where the event loop waits: nobody is forgotten, neither clients nor tasks."""
+
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+import trio
+import trio.testing
+
+from ottla.server import ready_clients as module
+from ottla.server.ready_clients import ReadyClients, ready_clients
+
+
+@contextmanager
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Our end, which does not block, and the client's."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.setblocking(False)
+        yield ours, theirs
+
+
+def of_this_run() -> ReadyClients:
+    clients = ready_clients()
+    assert clients is not None
+    return clients
+
+
+async def test_a_function_is_called_once_for_what_has_come() -> None:
+    """Bytes that stay in the socket are not told again; new ones are, and so is the end."""
+    with pair() as (ours, theirs):
+        seen: list[int] = []
+        clients = of_this_run()
+        clients.add(ours, lambda: seen.append(len(ours.recv(100, socket.MSG_PEEK))))
+        theirs.send(b"one")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert seen == [3]
+        theirs.send(b"two")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert seen == [3, 6]
+        theirs.close()
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert seen == [3, 6, 6]
+        clients.remove(ours)
+
+
+async def test_nobody_is_called_who_was_removed() -> None:
+    """Also when he is removed by another one's call of the same moment, or twice."""
+    with pair() as (first, one), pair() as (second, two):
+        clients = of_this_run()
+        seen: list[str] = []
+
+        def leave(who: str) -> None:
+            seen.append(who)
+            clients.remove(first)
+            clients.remove(second)
+
+        clients.add(first, lambda: leave("first"))
+        clients.add(second, lambda: leave("second"))
+        one.send(b"x")
+        two.send(b"x")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert len(seen) == 1
+
+
+async def test_a_task_that_a_call_wakes_goes_on_at_once() -> None:
+    """Though nothing that Trio waits for has happened."""
+    with pair() as (ours, theirs):
+        woken = trio.Event()
+        clients = of_this_run()
+        clients.add(ours, woken.set)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.to_thread.run_sync, theirs.send, b"x")
+            with trio.fail_after(60):
+                await woken.wait()
+        clients.remove(ours)
+
+
+async def test_tasks_go_on_while_clients_never_stop() -> None:
+    """A client that has always sent something more keeps neither timers nor tasks from their turn."""
+    with pair() as (ours, theirs):
+        clients = of_this_run()
+        served = 0
+
+        def echo() -> None:
+            nonlocal served
+            served += 1
+            ours.recv(100)
+            theirs.send(b"again")
+
+        clients.add(ours, echo)
+        theirs.send(b"first")
+        for _ in range(3):
+            await trio.sleep(0.001)
+        a, b = trio.socket.socketpair()
+        with a, b:
+            await a.send(b"x")
+            assert await b.recv(1) == b"x"
+        await trio.to_thread.run_sync(lambda: None)
+        clients.remove(ours)
+        assert served > 3
+
+
+async def test_there_is_one_for_each_run() -> None:
+    """Several servers in one run wait together."""
+    assert ready_clients() is ready_clients()
+    in_another_run = await trio.to_thread.run_sync(trio.run, _ready_clients_of_another_run)
+    assert in_another_run is not ready_clients()
+
+
+async def _ready_clients_of_another_run() -> ReadyClients | None:
+    return ready_clients()
+
+
+def test_trio_waits_itself_where_it_does_not_let_us(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A version of Trio that keeps its things elsewhere is served by its own means, with a line that says so."""
+    caplog.set_level(logging.INFO, "ottla.server")
+    monkeypatch.setattr("trio._core._io_epoll.EpollIOManager", None)
+    assert trio.run(_ready_clients_of_another_run) is None
+    assert "clients are waited for by trio itself" in caplog.text
+
+
+class Played:
+    """An epoll and a clock that play what they were told: after how many microseconds the next event comes."""
+
+    def __init__(self, gaps_us: list[int]) -> None:
+        self._gaps_us = gaps_us
+        self._now_us = 0
+        self._next_us = gaps_us[0]
+        self.slept = 0
+
+    def now(self) -> float:
+        self._now_us += 1
+        return self._now_us / 1e6
+
+    def poll(self, timeout: float, _: int) -> list[tuple[int, int]]:
+        if timeout > 0:
+            self.slept += 1
+            self._now_us = max(self._now_us, self._next_us)
+        if self._now_us < self._next_us:
+            return []
+        self._gaps_us.pop(0)
+        if self._gaps_us:
+            self._next_us = self._now_us + self._gaps_us[0]
+        return [(-1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("gaps_us", "slept"),
+    [
+        pytest.param([50] * 100, 3, id="clients that come back quickly are looked for"),
+        pytest.param([5000] * 100, 100, id="for those who do not the loop sleeps"),
+        pytest.param([50] * 50 + [5000] * 50, 53, id="it stops looking when they stop"),
+        pytest.param([50, 5000] * 50, 100, id="and does not begin when it pays every other time only"),
+    ],
+)
+def test_the_loop_looks_a_little_longer_where_that_pays(
+    monkeypatch: pytest.MonkeyPatch, gaps_us: list[int], slept: int
+) -> None:
+    """To sleep and to be woken takes longer than a quick client."""
+    played = Played(list(gaps_us))
+    monkeypatch.setattr(module, "perf_counter", played.now)
+    clients = ReadyClients.__new__(ReadyClients)
+    clients._epoll = played  # type: ignore[assignment]
+    clients._quick_returns = 0
+    for _ in gaps_us:
+        assert clients._look(played.now(), 1e9) == [(-1, 0)]
+    assert played.slept == slept
