@@ -166,7 +166,7 @@ def final_state(broker: BrokerProcess, topic: str) -> tuple[int, str]:
         {"bootstrap.servers": broker.bootstrap, "group.id": "unused", "enable.partition.eof": True}
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
-    values: dict[bytes, bytes] = {}
+    values: dict[bytes | None, bytes | None] = {}
     count = 0
     while (message := consumer.poll(PATIENCE_SECONDS)) is not None and not message.error():
         values[message.key()] = message.value()

@@ -3,15 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
-from typing import TypeVar
-
-T = TypeVar("T")
 
 PATIENCE_SECONDS = 10
 PAUSE_SECONDS = 0.02
 
 
-def eventually(observe: Callable[[], T], expected: T, patience_seconds: float = PATIENCE_SECONDS) -> None:
+def eventually(
+    observe: Callable[[], object], expected: object, patience_seconds: float = PATIENCE_SECONDS
+) -> None:
     """Observe again and again until it is what is expected; fail with the last observation otherwise."""
     deadline = time.monotonic() + patience_seconds
     pause = threading.Event()

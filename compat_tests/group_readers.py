@@ -171,7 +171,7 @@ class ConfluentReader(Reader):
         consumer.subscribe([self.topic])
         try:
             while not self._stopping.is_set():
-                records = consumer.consume(100, POLL_MS / 1000)
+                records: list[Any] = consumer.consume(100, POLL_MS / 1000)
                 self.owns({each.partition for each in consumer.assignment()})
                 positions = {}
                 for record in records:

@@ -146,10 +146,12 @@ class Member:
         if kind == "owns":
             self.owned = frozenset(map(int, words[0].split(","))) if words else frozenset()
         elif kind == "read":
-            self._uncommitted.append(Read(nanos, *map(int, words), self.name))
+            partition, first, following = map(int, words)
+            self._uncommitted.append(Read(nanos, partition, first, following, self.name))
             told.reads.append(self._uncommitted[-1])
         elif kind == "committed":
-            told.commits.append(Commit(nanos, *map(int, words), self.name))
+            partition, offset = map(int, words)
+            told.commits.append(Commit(nanos, partition, offset, self.name))
             self._uncommitted = []
         elif kind == "left":
             self.has_left = True
@@ -307,7 +309,7 @@ def read_after_commit(reads: list[Read], commits: list[Commit]) -> list[Read]:
 
 def _around(moment: Read, reads: list[Read], commits: list[Commit]) -> str:
     """What else was told of the partition at that time."""
-    events = sorted([*reads, *commits], key=lambda each: each.nanos)
+    events: list[Read | Commit] = sorted([*reads, *commits], key=lambda each: each.nanos)
     place = events.index(moment)
     return "\n".join(map(str, events[max(0, place - 8) : place + 4]))
 

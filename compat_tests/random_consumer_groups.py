@@ -139,7 +139,8 @@ class History:
                 "assignment": None if answer.assignment is None else side.owned(answer.assignment),
             }
 
-        return self.same(ask)
+        answered: dict[str, Any] = self.same(ask)
+        return answered
 
     def same(self, ask: Any) -> Any:
         """Ask all, and compare."""

@@ -1,6 +1,7 @@
 """Topics and records made with the raw client, for tests that look at single requests."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from compat_tests.eventually import PATIENCE_SECONDS, eventually
 from compat_tests.raw_client import RawClient
@@ -79,7 +80,7 @@ def produce(
     timestamps: list[int],
     partition: int = 0,
     value: bytes = b"value",
-    **batch: int,
+    **batch: Any,
 ) -> PartitionProduceResponse:
     """Append one batch with a record for each timestamp."""
     records = [

@@ -98,7 +98,7 @@ def proxy(listener: socket.socket, broker_port: int, recorder: Recorder) -> Iter
 
 
 def confluent(bootstrap: str) -> None:
-    settings = {"bootstrap.servers": bootstrap}
+    settings: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
     admin = AdminClient(settings)
     for future in admin.create_topics([NewTopic("golden-confluent", 2, 1)]).values():
         future.result()

@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
     NewPartitions,
     NewTopic,
     OffsetSpec,
+    ResourceType,
 )
 
 from compat_tests.broker_process import BrokerProcess
@@ -41,7 +42,7 @@ def outcome(futures: Mapping[Any, "Future[Any]"]) -> str:
     return "OK"
 
 
-def configs(client: AdminClient, kind: ConfigResource.Type, name: str) -> dict[str, ConfigEntry]:
+def configs(client: AdminClient, kind: ResourceType, name: str) -> dict[str, ConfigEntry]:
     """All configs of one resource."""
     resource = ConfigResource(kind, name)
     return dict(client.describe_configs([resource])[resource].result(30))
@@ -62,15 +63,15 @@ def test_create_topics(librdkafka: AdminClient, topic_name: str) -> None:
     assert create(topic_name + "-2", 3, 2) == "INVALID_REPLICATION_FACTOR"
     assert create(topic_name + "-2", 3, 1, config={"nope": "1"}) == "INVALID_CONFIG"
     eventually(lambda: len(librdkafka.list_topics(timeout=30).topics[topic_name].partitions), 3)
-    assert configs(librdkafka, ConfigResource.Type.TOPIC, topic_name)["retention.ms"].value == "5000"
+    assert configs(librdkafka, ResourceType.TOPIC, topic_name)["retention.ms"].value == "5000"
 
 
 def test_metadata(librdkafka: AdminClient, new_topic: MakeTopic, broker: BrokerProcess) -> None:
     """What librdkafka learns about cluster, brokers and partitions."""
     topic = new_topic(partitions=2)
     metadata = librdkafka.list_topics(topic, timeout=30)
-    [(node, address)] = [(node.id, (node.host, node.port)) for node in metadata.brokers.values()]
-    assert address == ("127.0.0.1", broker.port)
+    [(node, *address)] = [(node.id, node.host, node.port) for node in metadata.brokers.values()]
+    assert address == ["127.0.0.1", broker.port]
     assert metadata.controller_id == node
     partitions = metadata.topics[topic].partitions
     assert {key: (value.leader, value.replicas, value.isrs) for key, value in partitions.items()} == {
@@ -115,9 +116,9 @@ def test_delete_topics(librdkafka: AdminClient, new_topic: MakeTopic) -> None:
 def test_topic_configs(librdkafka: AdminClient, new_topic: MakeTopic) -> None:
     """Incremental changes keep the rest, the older request drops what it does not name."""
     topic = new_topic(**{"max.message.bytes": "2000"})
-    kind = ConfigResource.Type.TOPIC
+    kind = ResourceType.TOPIC
 
-    def seen(*names: str) -> dict[str, tuple[str | None, int]]:
+    def seen(*names: str) -> dict[str, tuple[str | None, object]]:
         described = configs(librdkafka, kind, topic)
         return {name: (described[name].value, described[name].source) for name in names}
 
@@ -148,7 +149,7 @@ def test_topic_configs(librdkafka: AdminClient, new_topic: MakeTopic) -> None:
 def test_broker_describes_all_its_configs(librdkafka: AdminClient) -> None:
     """Every config of a Kafka 4.3 broker is there."""
     [node] = librdkafka.list_topics(timeout=30).brokers
-    described = configs(librdkafka, ConfigResource.Type.BROKER, str(node))
+    described = configs(librdkafka, ResourceType.BROKER, str(node))
     assert len(described) == 340
     assert described["socket.request.max.bytes"].value == "104857600"
     assert described["log.cleaner.threads"].is_read_only is False

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -82,10 +83,10 @@ class Reader:
 
     def _read(self) -> None:
         while not self._stop.is_set():
-            record = self.consumer.poll(0.05)
+            record: Any = self.consumer.poll(0.05)
             if record is not None and record.error() is None:
                 self.seen[int(record.value())] += 1
-                self.consumer.commit(record, asynchronous=False)
+                self.consumer.commit(message=record, asynchronous=False)
             self.assigned = {each.partition for each in self.consumer.assignment()}
 
     def close(self) -> None:

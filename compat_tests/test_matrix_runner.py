@@ -186,7 +186,7 @@ def test_open_members_are_closed(both: BothBrokers) -> None:
     told: list[str] = []
 
     def body(run: Run) -> object:
-        start, run._start = run._start, lambda number: _Told(start(number), told)  # type: ignore[assignment]
+        start, run._start = run._start, lambda number: _Told(start(number), told)  # type: ignore[assignment, return-value]
         run.call("join", as_="left")
         run.call("leave", as_="left")
         run.call("join", as_="open")

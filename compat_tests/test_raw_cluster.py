@@ -1,5 +1,7 @@
 """DescribeCluster, DescribeTopicPartitions, FindCoordinator, ElectLeaders: the cluster as clients ask for it."""
 
+import functools
+
 import pytest
 
 from compat_tests.broker_process import BrokerProcess
@@ -136,7 +138,7 @@ def test_pages(raw: RawClient, topic_name: str) -> None:
     create_topic(raw, first, partitions=3)
     create_topic(raw, second, partitions=2)
     asked = (second, missing, first, first)
-    unknown = (missing, "UNKNOWN_TOPIC_OR_PARTITION", [])
+    unknown: tuple[str, str, list[int]] = (missing, "UNKNOWN_TOPIC_OR_PARTITION", [])
     everything = [(first, "NONE", [0, 1, 2]), unknown, (second, "NONE", [0, 1])]
     assert page(partitions_of(raw, *asked)) == (everything, None)
     assert page(partitions_of(raw, *asked, limit=2)) == ([(first, "NONE", [0, 1])], (first, 2))
@@ -175,7 +177,7 @@ def test_a_cursor_at_a_topic_that_is_gone(raw: RawClient, topic_name: str) -> No
 def test_refused_pages(raw: RawClient, topic_name: str) -> None:
     """A cursor must be at one of the named topics and at no negative partition; bad names have their error."""
     create_topic(raw, topic_name)
-    refused = [(topic_name, "INVALID_REQUEST", [])]
+    refused: list[tuple[str, str, list[int]]] = [(topic_name, "INVALID_REQUEST", [])]
     assert page(partitions_of(raw, topic_name, cursor=(topic_name + "-x", 0))) == (refused, None)
     assert page(partitions_of(raw, topic_name, cursor=(topic_name, -1))) == (refused, None)
     assert page(partitions_of(raw, cursor=(topic_name, -1))) == ([], None)
@@ -200,7 +202,7 @@ def test_find_the_coordinator_of_a_group(
     """It is there at the latest when the client asks again, for any group id, and its topic is internal."""
     here = ("NONE", node_id, "127.0.0.1", broker.port)
     for group_id in ("a group", "", "grüße"):
-        eventually(lambda group=group_id: find_one(raw, version, group), here)
+        eventually(functools.partial(find_one, raw, version, group_id), here)
     topic = describe(raw, "__consumer_offsets")
     assert topic.is_internal
     assert len(topic.partitions) == 50

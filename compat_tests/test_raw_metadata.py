@@ -1,5 +1,7 @@
 """Metadata in every version: what is asked for, what is created, what is refused."""
 
+from typing import Any
+
 import pytest
 
 from compat_tests.broker_process import BrokerProcess
@@ -21,7 +23,7 @@ ALL_TOPIC_OPERATIONS = 3576
 ALL_CLUSTER_OPERATIONS = 8096
 
 
-def ask(raw: RawClient, version: int, *names: str, **more: object) -> MetadataResponse:
+def ask(raw: RawClient, version: int, *names: str, **more: Any) -> MetadataResponse:
     """Metadata of topics by name."""
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name) for name in names], **more)
     response = raw.send(request, version)

@@ -66,11 +66,12 @@ def test_quorum_of_what_has_none(raw: RawClient, version: int, partitions: list[
 def test_nothing_is_moving(raw: RawClient, new_topic: NewTopic) -> None:
     """Neither of all partitions, nor of those that are asked for, be they there or not."""
     topic = new_topic(partitions=2)
-    for topics in (None, [], [(topic, [0, 1, 9]), ("no-such-topic", [0])]):
-        wanted = topics and [
-            ListPartitionReassignmentsTopics(name=name, partition_indexes=indexes) for name, indexes in topics
-        ]
-        answer = plain(raw.send(ListPartitionReassignmentsRequest(topics=wanted), 0))
+    named = [
+        ListPartitionReassignmentsTopics(name=name, partition_indexes=indexes)
+        for name, indexes in ((topic, [0, 1, 9]), ("no-such-topic", [0]))
+    ]
+    for topics in (None, [], named):
+        answer = plain(raw.send(ListPartitionReassignmentsRequest(topics=topics), 0))
         assert answer == {"throttle_time_ms": 0, "error_code": 0, "error_message": None, "topics": []}
 
 

@@ -5,6 +5,7 @@ The rules are run here beside the broker on the same bytes, so that every answer
 
 import random
 import time
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ from ottla.wire.records.header import split_batches
 
 BATCHES = 250
 HOUR_MS = 3_600_000
-CONFIGS: dict[str, tuple[dict[str, str], TopicConfig]] = {
+CONFIGS: dict[str, tuple[dict[str, Any], TopicConfig]] = {
     "plain": ({}, TopicConfig()),
     "compacted": ({"cleanup_policy": "compact"}, TopicConfig(cleanup_policy=frozenset({"compact"}))),
     "narrow": (

@@ -382,7 +382,7 @@ def test_offsets_are_altered_when_all_have_left(
         altered = raw.send(AlterShareGroupOffsetsRequest(group_id=group, topics=[wanted]), 0)
         assert [p.error_code for p in altered.responses[0].partitions] == [ErrorCode.NONE]
         described = offsets_of(raw, group).topics[0].partitions
-        return next(each.start_offset for each in described if each.partition_index == 0)
+        return next(int(each.start_offset) for each in described if each.partition_index == 0)
 
     eventually(start_after_altering, 1)
     other = RawShareConsumer(raw, group, "m2", name)

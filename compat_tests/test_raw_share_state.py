@@ -148,7 +148,7 @@ def test_deleting(states: States) -> None:
 @pytest.mark.parametrize("topic_id", [None, b"x" * 16, bytes(16)], ids=["known", "unknown", "zero"])
 def test_what_is_not_there(states: States, topic_id: bytes | None) -> None:
     """Partitions that do not exist, and topics that do not."""
-    where = {} if topic_id is None else {"topic_id": topic_id}
+    where: dict[str, Any] = {} if topic_id is None else {"topic_id": topic_id}
     partition = 9 if topic_id is None else 0
     assert states.read(partition, **where)[:2] == (INVALID, UNREAD_WORDS)
     assert states.write(partition, 0, 0, 3, 3, [], **where) == (INVALID, UNWRITTEN_WORDS)

@@ -1,6 +1,7 @@
 """CreateTopics, DeleteTopics and CreatePartitions in every version, with every way to get them wrong."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -35,14 +36,14 @@ def node_id(raw: RawClient) -> int:
 
 
 def create(
-    raw: RawClient, *topics: CreatableTopic, version: int = 7, **more: object
+    raw: RawClient, *topics: CreatableTopic, version: int = 7, **more: Any
 ) -> list[CreatableTopicResult]:
     """Send a CreateTopics request; its results in the order of their names."""
     response = raw.send(CreateTopicsRequest(topics=list(topics), **more), version)
     return sorted(response.topics, key=lambda result: result.name)
 
 
-def topic(name: str, partitions: int = 1, replication_factor: int = 1, **more: object) -> CreatableTopic:
+def topic(name: str, partitions: int = 1, replication_factor: int = 1, **more: Any) -> CreatableTopic:
     """A topic to create."""
     return CreatableTopic(name=name, num_partitions=partitions, replication_factor=replication_factor, **more)
 

@@ -115,7 +115,7 @@ def test_adding_partitions(producer: TransactionRequests, version: int) -> None:
     assert producer.add(identity, topic, [0, 1], version) == {0: "NONE", 1: "NONE"}
     state = producer.describe()
     assert (state.transaction_state, state.transaction_timeout_ms) == ("Ongoing", 60_000)
-    assert (state.producer_id, state.producer_epoch) == identity
+    assert Identity(state.producer_id, state.producer_epoch) == identity
     assert {each.topic: sorted(each.partitions) for each in state.topics} == {topic: [0, 1, 2]}
     assert producer.end(identity, 5 if version >= 4 else 3, commit=False) == "NONE"
     assert producer.wait_ended() == "CompleteAbort"
@@ -252,11 +252,11 @@ def test_ending_a_transaction_of_the_second_kind(producer: TransactionRequests, 
     answer = producer.ask_end(first, commit=commit)
     assert name_of(answer.error_code) == "NONE"
     second = Identity(answer.producer_id, answer.producer_epoch)
-    assert second == (first.producer_id, first.producer_epoch + 1)
+    assert second == Identity(first.producer_id, first.producer_epoch + 1)
     assert producer.wait_ended() == ("CompleteCommit" if commit else "CompleteAbort")
     repeated = producer.ask_end(first, commit=commit)
     assert name_of(repeated.error_code) == "NONE"
-    assert (repeated.producer_id, repeated.producer_epoch) == second
+    assert Identity(repeated.producer_id, repeated.producer_epoch) == second
     assert producer.end(first, 5, commit=not commit) == "INVALID_TXN_STATE"
     assert producer.add(first, producer.transactional_id, [0], 4) == {0: "PRODUCER_FENCED"}
     assert producer.add(second, producer.transactional_id, [0], 4) == {0: "NONE"}

@@ -148,7 +148,7 @@ def test_members_of_a_classic_group(raw: RawClient, bootstrap: str, name: str, p
     member.join()
     member.sync({member.member_id: b"part"})
     assert commit(producer) == answered("NONE")
-    right = {"generation_id": member.generation_id, "member_id": member.member_id}
+    right: dict[str, Any] = {"generation_id": member.generation_id, "member_id": member.member_id}
     assert commit(producer, **right) == answered("NONE")
     assert commit(producer, **{**right, "generation_id": 9}) == answered("ILLEGAL_GENERATION")
     assert commit(producer, **{**right, "member_id": "x"}) == answered("UNKNOWN_MEMBER_ID")
@@ -162,7 +162,7 @@ def test_members_of_a_consumer_group(raw: RawClient, name: str, producer: RawPro
     """The member's epoch is its generation."""
     member = RawConsumer(raw, name, "m", name)
     member.join()
-    right = {"generation_id": member.epoch, "member_id": "m"}
+    right: dict[str, Any] = {"generation_id": member.epoch, "member_id": "m"}
     assert commit(producer, **right) == answered("NONE")
     assert commit(producer, **{**right, "generation_id": member.epoch + 1}) == answered("ILLEGAL_GENERATION")
     assert commit(producer, **{**right, "member_id": "x"}) == answered("UNKNOWN_MEMBER_ID")

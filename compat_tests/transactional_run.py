@@ -232,7 +232,8 @@ class Watcher:
         consumer.assign([TopicPartition(self._run.target, partition, 0) for partition in range(PARTITIONS)])
         while not self._stop.is_set():
             found: dict[str, list[tuple[int, str]]] = {}
-            for message in consumer.consume(500, 0.1):
+            messages: list[Any] = consumer.consume(500, 0.1)
+            for message in messages:
                 if message.error() is None:
                     place = found.setdefault(f"{self._run.target}-{message.partition()}", [])
                     place.append((message.offset(), message.value().decode()))
@@ -291,14 +292,18 @@ class TransactionRun:
         settings = {"bootstrap.servers": self.bootstrap, "enable.idempotence": True, "log_level": 0}
         producer = Producer(settings)
         placed: list[Step] = []
+
+        def delivered(_error: object, message: Any) -> None:
+            placed.append(
+                Send(f"{self.source}-{message.partition()}", message.value().decode(), message.offset())
+            )
+
         for number in range(first, first + count):
             producer.produce(
                 self.source,
                 str(number).encode(),
                 partition=number % PARTITIONS,
-                on_delivery=lambda error, message: placed.append(
-                    Send(f"{self.source}-{message.partition()}", message.value().decode(), message.offset())
-                ),
+                on_delivery=delivered,
             )
         assert producer.flush(PATIENCE_SECONDS) == 0
         assert len(placed) == count

@@ -17,7 +17,8 @@ class ErrorCode(IntEnum):
     retriable: bool
     message: str
 
-    def __new__(cls, code: int, retriable: bool, message: str) -> ErrorCode:
+    # With the code alone, as in ErrorCode(3), it is looked up: the defaults are there for type checkers.
+    def __new__(cls, code: int, retriable: bool = False, message: str = "") -> ErrorCode:
         member = int.__new__(cls, code)
         member._value_ = code
         member.retriable = retriable

@@ -24,7 +24,7 @@ class Member:
         self._consumer.subscribe([self._topic], on_revoke=self._revoked, on_lost=self._lost)
         while not ended.is_set():
             for number in range(BATCH):
-                message = self._consumer.poll(0 if number else 0.1)
+                message: Any = self._consumer.poll(0 if number else 0.1)
                 if message is None:
                     break
                 if message.error() is None:

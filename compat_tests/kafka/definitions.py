@@ -108,7 +108,7 @@ def _facts_of_spec(spec: FieldSpec) -> dict[str, Any]:
 def _facts_of_definition(field: Definition) -> dict[str, Any]:
     return {
         "type": field["type"],
-        "versions": repr(VersionRange(field.get("versions", field.get("taggedVersions")))),
+        "versions": repr(VersionRange(field.get("versions") or field["taggedVersions"])),
         "nullable": repr(VersionRange(field.get("nullableVersions", "none"))),
         "tag": field.get("tag"),
         "tagged": repr(VersionRange(field.get("taggedVersions", "none"))),

@@ -19,7 +19,7 @@ def message_json(message: Any, version: int, definition: Definition) -> dict[str
 def _structure_json(
     message: Any, version: int, definition: Definition, fields: list[Definition]
 ) -> dict[str, Any]:
-    node = {}
+    node: dict[str, Any] = {}
     for spec, field in zip(specs_of(type(message)), fields, strict=True):
         value = getattr(message, spec.name)
         if version not in spec.versions or (version in spec.tagged and value == spec.fresh_default()):

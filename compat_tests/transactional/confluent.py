@@ -65,10 +65,10 @@ class Client:
 
     def read(self, topic: str, partition: int, isolation: str) -> list[tuple[int, str]]:
         consumer = self._make_consumer("unused", isolation)
-        found = []
+        found: list[tuple[int, str]] = []
         consumer.assign([TopicPartition(topic, partition, 0)])
         while True:
-            message = consumer.poll(PATIENCE_SECONDS)
+            message: Any = consumer.poll(PATIENCE_SECONDS)
             assert message is not None, f"no end after {len(found)} records"
             error = message.error()
             if error is None:
@@ -94,9 +94,10 @@ class Client:
 
     def poll(self, count: int) -> list[tuple[int, int, str]]:
         assert self._consumer is not None
+        messages: list[Any] = self._consumer.consume(count, 0.1)
         return [
             (message.partition(), message.offset(), message.value().decode())
-            for message in self._consumer.consume(count, 0.1)
+            for message in messages
             if message.error() is None
         ]
 

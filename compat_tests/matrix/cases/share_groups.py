@@ -67,9 +67,9 @@ def accepted(run: Run) -> object:
     run.call("share_leave", as_="first")
     run.call("share_join", as_="second", group=group, topics=[topic], mode="explicit")
     produce(run.stage, topic, numbered(1))
-    found = told(first_poll(run, "second"))
-    expect(found, [(3, "value-0", 1)])
-    return found
+    new = told(first_poll(run, "second"))
+    expect(new, [(3, "value-0", 1)])
+    return new
 
 
 @case(AREA, "released records come again, rejected ones do not", since="4.2")

@@ -4,6 +4,7 @@ import base64
 import re
 import subprocess
 from collections.abc import Sequence
+from typing import Any
 
 from compat_tests.kafka.tools import run_tool
 from compat_tests.matrix.case import Run, expect
@@ -67,7 +68,7 @@ def plain(run: Run, text: str) -> list[str]:
 
 def produce(run: Run, topic: str, values: Sequence[str], partition: int = 0) -> None:
     """Write values to a partition, without the tools."""
-    records = [
+    records: list[dict[str, Any]] = [
         {
             "partition": partition,
             "key": None,

@@ -26,7 +26,9 @@ def consumer_groups(run: Run, protocol: str) -> object:
     """An empty group: listed, described in each way, its offsets reset in each way and deleted, and itself deleted."""
     topic, group = _group(run, protocol)
     named = ("--group", group)
-    answers = [[line for line in say(run, GROUPS, "--list", "--state", "--type") if group in line]]
+    answers: list[object] = [
+        [line for line in say(run, GROUPS, "--list", "--state", "--type") if group in line]
+    ]
     for how in (("--offsets",), ("--members", "--verbose"), ("--state",), ("--state", "--verbose")):
         answers.append(say(run, GROUPS, "--describe", *named, *how))
     for where in (
@@ -72,7 +74,7 @@ def group_with_a_member(run: Run) -> object:
             lambda seen: seen == {topic: [0, 1]},
         )
         stage.call("commit", as_="m", offsets={topic: {"0": 1}})
-        answers = []
+        answers: list[object] = []
         for how in ("--offsets", "--members", "--state"):
             lines = say(run, GROUPS, "--describe", "--group", group, how)
             # The id of the member is the library's, and where it is from this machine's.

@@ -20,7 +20,7 @@ def topics(run: Run) -> object:
     created = say(run, "TopicCommand", "--create", *wanted, "--config", "max.message.bytes=5000")
     expect(created, [f"Created topic {topic}."])
     described = say(run, "TopicCommand", "--describe", "--topic", topic)
-    answers = [created, [re.sub(r"Configs: \S*", _settled, line) for line in described]]
+    answers: list[object] = [created, [re.sub(r"Configs: \S*", _settled, line) for line in described]]
     answers.append(say(run, "TopicCommand", "--alter", "--topic", topic, "--partitions", "3"))
     listed = say(run, "TopicCommand", "--list", "--exclude-internal")
     answers.append([line for line in listed if line == topic])
@@ -43,7 +43,7 @@ def _settled(found: "re.Match[str]") -> str:
 def configs(run: Run) -> object:
     """Configs of topics, brokers and groups are set, described and deleted."""
     topic, group = run.create(), run.group()
-    answers = []
+    answers: list[object] = []
     for kind, name, change in (
         ("topics", topic, "cleanup.policy=[compact,delete],segment.ms=60000"),
         ("brokers", "1", "log.cleaner.threads=2"),
@@ -122,7 +122,7 @@ def leader_election(run: Run) -> object:
     """The preferred leader leads already; a partition that is not there cannot be led."""
     topic = run.create(2)
     asked = ("--election-type", "preferred", "--topic", topic, "--partition", "0")
-    answers = [say(run, "LeaderElectionCommand", *asked)]
+    answers: list[object] = [say(run, "LeaderElectionCommand", *asked)]
     unknown = ("--election-type", "preferred", "--topic", "no-such", "--partition", "0")
     answers.append(refusal(run, "LeaderElectionCommand", *unknown))
     return answers

@@ -100,7 +100,7 @@ class Records(Library):
         found: list[Any] = []
         async with asyncio.timeout(LIBRARY_SECONDS), self._reader(isolation) as consumer:
             consumer.assign([place])
-            end = (await consumer.end_offsets([place]))[place] if count is None else None
+            end = (await consumer.end_offsets([place]))[place] if count is None else -1
             consumer.seek(place, offset)
             position = offset
             # One read at least: only that tells of an offset out of range.

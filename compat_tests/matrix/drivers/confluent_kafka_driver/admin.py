@@ -96,7 +96,7 @@ class Admin(Library):
         return by_partition(found)
 
     def list_offsets(self, topic: str, partition: int, at: str | int) -> dict[str, int]:
-        named = {
+        named: dict[str, Any] = {
             "earliest": OffsetSpec.earliest,
             "latest": OffsetSpec.latest,
             "max_timestamp": OffsetSpec.max_timestamp,
@@ -122,12 +122,13 @@ class Admin(Library):
         return {topic: by_partition(partitions) for topic, partitions in found.items()}
 
     def describe_acls(self) -> list[Any]:
+        anything: Any = None  # not what its annotations say, but what it takes
         every = AclBindingFilter(
             ResourceType.ANY,
-            None,
+            anything,
             ResourcePatternType.ANY,
-            None,
-            None,
+            anything,
+            anything,
             AclOperation.ANY,
             AclPermissionType.ANY,
         )

@@ -56,7 +56,7 @@ class Groups(Library):
     ) -> None:
         if assignor is not None and assignor not in ASSIGNORS:
             raise Unsupported(f"librdkafka has no assignor {assignor}")
-        settings = {
+        settings: dict[str, str | int | None] = {
             "partition_assignment_strategy": assignor,
             "group_protocol": protocol,
             "group_remote_assignor": remote_assignor,
@@ -70,14 +70,14 @@ class Groups(Library):
             auto_offset_reset="earliest",
             **{name: value for name, value in settings.items() if value is not None},
         )
-        consumer.subscribe(topics or [pattern if str(pattern).startswith("^") else f"^{pattern}"])
+        consumer.subscribe(topics or ["^" + str(pattern).removeprefix("^")])
         self.members[named["as"]] = consumer
         self._positions[named["as"]] = {}
 
     def poll(self, wait_ms: int, **named: Any) -> dict[str, Any]:
         consumer = self.members[named["as"]]
         first = consumer.poll(wait_ms / 1000)
-        messages = [] if first is None else [first, *consumer.consume(1000, 0)]
+        messages: list[Any] = [] if first is None else [first, *consumer.consume(1000, 0)]
         for message in messages:
             if message.error() is not None:
                 self._report(message.error())
@@ -165,8 +165,10 @@ class Groups(Library):
         self._share_members.pop(named["as"]).close()
 
     def close_members(self) -> None:
-        for member in [*self.members.values(), *self._share_members.values()]:
+        for member in self.members.values():
             member.close()
+        for share_member in self._share_members.values():
+            share_member.close()
 
     def list_groups(self) -> dict[str, Any]:
         found = outcome(self.admin.list_consumer_groups())

@@ -112,7 +112,7 @@ def _told(error: KafkaError | None, stored: Message) -> dict[str, Any]:
     return {"partition": stored.partition(), "offset": -1 if offset is None or offset < 0 else offset}
 
 
-def _fetched(message: Message) -> dict[str, Any]:
+def _fetched(message: Any) -> dict[str, Any]:
     return {
         "offset": message.offset(),
         "key": encoded(message.key()),
