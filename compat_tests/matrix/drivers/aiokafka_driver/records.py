@@ -119,7 +119,7 @@ class Records(Library):
                 "timestamp": record.timestamp,
             }
             for record in found[:count]
-            if end is None or record.offset < end
+            if count is not None or record.offset < end
         ]
 
     async def list_offsets(self, topic: str, partition: int, at: str | int) -> dict[str, int]:
