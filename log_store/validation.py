@@ -112,6 +112,7 @@ class AppendRules:
         "looks_at_every_record",
         "max_message_bytes",
         "needs_keys",
+        "takes_batches_as_they_are",
         "target_codec",
     )
 
@@ -122,6 +123,7 @@ class AppendRules:
         self.after_max_ms = config.message_timestamp_after_max_ms
         self.needs_keys = config.is_compacted
         self.target_codec: int | None = _CODEC_OF_CONFIG.get(config.compression_type)
+        self.takes_batches_as_they_are = not self.append_time and not self.target_codec
         # What Kafka does for every topic; here the rules that a header cannot answer for.
         self.looks_at_every_record = (
             self.needs_keys or self.target_codec is not None or self.before_max_ms != FOREVER_MS

@@ -11,6 +11,8 @@
 
 /* Each file has a table of its functions, which the module adds. */
 extern PyMethodDef ottla_record_methods[];
+extern PyMethodDef ottla_produce_methods[];
+extern PyMethodDef ottla_list_offsets_methods[];
 
 static inline uint16_t read_u16(const uint8_t *at) { return (uint16_t)(at[0] << 8 | at[1]); }
 
@@ -36,13 +38,14 @@ static inline void write_u64(uint8_t *at, uint64_t value) {
     memcpy(at, &value, 8);
 }
 
-/* An unsigned varint of at most 32 bits. Returns the byte behind it, or NULL if it does not end in time or is longer
- * than five bytes. */
+/* An unsigned varint of at most 32 bits. Returns the byte behind it, or NULL if it does not end in time or has
+ * more bits. */
 static inline const uint8_t *read_uvarint(const uint8_t *at, const uint8_t *end, uint32_t *value) {
     uint32_t result = 0;
     for (int shift = 0; shift < 35; shift += 7) {
         if (at >= end) return NULL;
         uint8_t byte = *at++;
+        if (shift == 28 && byte > 0x0f) return NULL;
         result |= (uint32_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *value = result;
@@ -66,6 +69,7 @@ static inline const uint8_t *read_varlong(const uint8_t *at, const uint8_t *end,
     for (int shift = 0; shift < 70; shift += 7) {
         if (at >= end) return NULL;
         uint8_t byte = *at++;
+        if (shift == 63 && byte > 1) return NULL;
         raw |= (uint64_t)(byte & 0x7f) << shift;
         if (byte < 0x80) {
             *value = (int64_t)(raw >> 1) ^ -(int64_t)(raw & 1);

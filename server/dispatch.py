@@ -7,7 +7,7 @@ answer.
 """
 
 import logging
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from types import CoroutineType
 from typing import Any
 
@@ -15,6 +15,7 @@ import trio
 
 from ottla.server.context import RequestContext
 from ottla.server.output import Outbox
+from ottla.server.quick_answers import QuickAnswer
 from ottla.server.registry import Registration, Registry
 from ottla.server.turns import QUICK_ELEMENTS
 from ottla.wire.api_keys import ApiKey
@@ -37,11 +38,17 @@ class PeerGone(OSError):
 class Dispatcher:
     """Answers the frames of one connection."""
 
-    __slots__ = ("_context", "_registry")
+    __slots__ = ("_context", "_quick_answers", "_registry")
 
-    def __init__(self, registry: Registry, context: RequestContext) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        context: RequestContext,
+        quick_answers: Mapping[int, QuickAnswer] | None = None,
+    ) -> None:
         self._registry = registry
         self._context = context
+        self._quick_answers = quick_answers or {}
 
     def connection_closed(self) -> None:
         """Let go of what was kept for the connection."""
@@ -54,6 +61,13 @@ class Dispatcher:
     def answer(self, frame: memoryview, outbox: Outbox) -> Coroutine[Any, Any, None] | None:
         """Handle one request and put its response into the outbox. Returns what is left to be awaited when it cannot
         be answered at once; the answers before it are sent first then. The frame must stay as it is until then."""
+        if self._quick_answers and len(frame) > 1 and not frame[0]:
+            quick_answer = self._quick_answers.get(frame[1])
+            if quick_answer is not None:
+                answer = quick_answer(frame)
+                if answer is not None:
+                    outbox.add_bytes(answer)
+                    return None
         try:
             header, position = decode_request_header(frame)
         except (MalformedMessage, KafkaError) as error:

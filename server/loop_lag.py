@@ -1,9 +1,10 @@
 """How late the event loop is: for how long somebody who comes at any moment waits until the loop looks.
 
 Between two waits for input and output the loop works through every task that can go on, and in its wait it serves the
-clients that have sent something; whoever comes meanwhile waits for the rest of that pass. From the lengths of the passes it is known how late the loop would be for somebody who comes
-at any moment: of a pass of `d` seconds, the first `d - x` make him wait longer than `x`. So only passes that are long
-enough to matter are counted, in buckets an eighth of an octave wide.
+clients that have sent something; whoever comes meanwhile waits for the rest of that pass. From the lengths of the
+passes it is known how late the loop would be for somebody who comes at any moment: of a pass of `d` seconds, the first
+`d - x` make him wait longer than `x`. So only passes that are long enough to matter are counted, in buckets an eighth
+of an octave wide.
 
 It costs about a microsecond for each pass, so it runs only from when it is asked for: SIGUSR1 starts it, and each
 further one writes a line on the time since the one before.

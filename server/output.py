@@ -52,6 +52,11 @@ class Outbox:
         self._chunks += chunks
         self.size_bytes += 4 + size
 
+    def add_bytes(self, frame: bytes) -> None:
+        """Add one answer that has its length in front."""
+        self._chunks.append(frame)
+        self.size_bytes += len(frame)
+
     def send_at_once(self) -> bool:
         """Send everything in one go, if it is little and in memory and the socket takes it, as is usual; what is left
         is for `flush` if this says False. Raises OSError when the peer is gone."""

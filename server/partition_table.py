@@ -22,6 +22,11 @@ class PartitionTable:
         self._by_name: dict[str, dict[int, Partition]] = {}
         self._by_id: dict[Uuid, dict[int, Partition]] = {}
 
+    @property
+    def indexes(self) -> tuple[dict[str, dict[int, Partition]], dict[Uuid, dict[int, Partition]]]:
+        """Partitions by the name and by the id of their topic: the same dictionaries as long as the table lives."""
+        return self._by_name, self._by_id
+
     def __iter__(self) -> Iterator[Partition]:
         for partitions in self._by_name.values():
             yield from partitions.values()

@@ -25,6 +25,7 @@ from ottla.server.dispatch import Dispatcher
 from ottla.server.limits import Limits
 from ottla.server.listener import Listener, bind
 from ottla.server.memory_budget import MemoryBudget
+from ottla.server.quick_answers import QuickAnswer, quick_answers
 from ottla.server.ready_clients import ready_clients
 
 log = logging.getLogger("ottla.server")
@@ -52,6 +53,7 @@ class Server:
         self._listeners: list[Listener] = []
         self._stop_requested = trio.Event()
         self.broker: Broker
+        self._quick_answers: dict[int, QuickAnswer] = {}
         self.endpoints: list[Endpoint] = []
 
     def request_stop(self) -> None:
@@ -67,6 +69,7 @@ class Server:
                 bound.append((replace(endpoint, port=sock.getsockname()[1]), sock))
             self.endpoints = [endpoint for endpoint, _ in bound]
             self.broker = await self._open_broker()
+            self._quick_answers = quick_answers(self.broker)
             try:
                 self._listeners = [
                     Listener(endpoint, sock, self._limits, self._counts, self._connect)
@@ -110,7 +113,7 @@ class Server:
 
     def _connect(self, sock: socket.socket, peer: str, host: str, listener_name: str) -> Connection:
         context = RequestContext(self.broker, listener_name, host)
-        dispatcher = Dispatcher(self.broker.registry, context)
+        dispatcher = Dispatcher(self.broker.registry, context, self._quick_answers)
         return Connection(
             sock,
             peer,

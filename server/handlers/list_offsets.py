@@ -19,6 +19,7 @@ import trio
 
 from ottla.log_store.timestamps import BatchSearch, TimestampOffset
 from ottla.server.context import RequestContext
+from ottla.server.log_ends import EARLIEST, LATEST, end_of_log, last_fetchable_offset
 from ottla.server.partition import Partition
 from ottla.server.registry import serves
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -30,8 +31,6 @@ from ottla.wire.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 
-LATEST = -1
-EARLIEST = -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL = -4
 LATEST_TIERED = -5
@@ -49,9 +48,7 @@ _LEADER_EPOCH_SINCE = 4
 _LOOKUPS_PER_TURN = 100
 _RECORDS_PER_TURN = 1000
 _BYTES_PER_TURN = 16 * 1024
-_CONSUMER_REPLICA_ID = -1
-_READ_UNCOMMITTED = 0
-_READ_COMMITTED = 1
+_ISOLATION_LEVELS = (0, 1)
 
 
 class _ListOffsets:
@@ -107,7 +104,7 @@ class _ListOffsets:
             return _failed(wanted, error)
 
     def _find(self, topic: str, wanted: ListOffsetsPartition, duplicate: bool) -> Partition:
-        if duplicate or self._request.isolation_level not in (_READ_UNCOMMITTED, _READ_COMMITTED):
+        if duplicate or self._request.isolation_level not in _ISOLATION_LEVELS:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         if wanted.timestamp < 0 and self._context.api_version < _KNOWN_SINCE.get(wanted.timestamp, 0x7FFF):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
@@ -137,18 +134,11 @@ class _ListOffsets:
         return found.timestamp, found.offset, found.leader_epoch
 
     def _end_of(self, partition: Partition, timestamp: int) -> tuple[int, int, int]:
-        if timestamp == LATEST:
-            return -1, self._last_fetchable(partition), partition.leader_epoch
-        log = partition.log
-        epoch = log.leader_epochs.epoch_for_offset(log.log_start_offset)
-        return -1, log.log_start_offset, -1 if epoch is None else epoch
+        request = self._request
+        return -1, *end_of_log(partition, timestamp, request.replica_id, request.isolation_level)
 
     def _last_fetchable(self, partition: Partition) -> int:
-        if self._request.replica_id != _CONSUMER_REPLICA_ID:
-            return partition.log.log_end_offset
-        if self._request.isolation_level == _READ_COMMITTED:
-            return partition.log.last_stable_offset
-        return partition.log.high_watermark
+        return last_fetchable_offset(partition, self._request.replica_id, self._request.isolation_level)
 
 
 async def _search(searches: Iterable[BatchSearch]) -> TimestampOffset | None:

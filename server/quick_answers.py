@@ -1,0 +1,108 @@
+"""The most ordinary requests, answered in one go where the compiled readers are there (see ottla.native).
+
+A request that such a reader knows was read, looked through and found to be ordinary; what is left is to hold it against
+the rules of its topic and to append it. At anything else, an unknown partition or a rule that is broken among it,
+nothing has happened and the request goes the usual way, which knows every case and the words for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ottla.log_store.validation import FOREVER_MS
+from ottla.native import speed
+from ottla.server.internal_topics import is_internal_topic
+from ottla.server.log_ends import end_of_log
+from ottla.wire.api_keys import ApiKey
+from ottla.wire.errors import KafkaError
+from ottla.wire.records.header import BatchView, patch
+
+if TYPE_CHECKING:
+    from ottla.server.broker import Broker
+
+# Takes a frame and returns the frame of its answer; None if the request has to go the usual way.
+QuickAnswer = Callable[[memoryview], bytes | None]
+
+_TOPIC_IDS_SINCE = 13
+
+
+def quick_answers(broker: Broker) -> dict[int, QuickAnswer]:
+    """What there is, by API key."""
+    if speed is None:
+        return {}
+    return {ApiKey.PRODUCE: _produce(broker), ApiKey.LIST_OFFSETS: _list_offsets(broker)}
+
+
+def _produce(broker: Broker) -> QuickAnswer:
+    assert speed is not None
+    read_produce, produce_answer = speed.read_produce, speed.produce_answer
+    by_name, by_id = broker.partitions.indexes
+    now = broker.now_ms
+
+    def answer(frame: memoryview) -> bytes | None:
+        found = read_produce(frame)
+        if found is None:
+            return None
+        version, correlation_id, topic, index, begin, end, keyless, least_timestamp, greatest_timestamp = (
+            found
+        )
+        partition = (by_name if version < _TOPIC_IDS_SINCE else by_id).get(topic, {}).get(index)
+        if partition is None or is_internal_topic(partition.topic):
+            return None
+        now_ms = now()
+        log = partition.log
+        rules = log.rules
+        if (
+            not rules.takes_batches_as_they_are
+            or end - begin > rules.max_message_bytes
+            or (keyless and rules.needs_keys)
+            or greatest_timestamp - now_ms > rules.after_max_ms
+            or now_ms - least_timestamp > rules.before_max_ms
+            or log.flush_messages != FOREVER_MS
+        ):
+            return None
+        batch = BatchView(frame[begin:end])
+        if not batch.crc_matches():
+            return None
+        try:
+            result = partition.append_prepared(batch, now_ms)
+        except KafkaError:
+            patch(batch.buf, 0, 0, -1)
+            return None
+        base_offset, _, append_time_ms, start_offset, _, _ = result
+        sent: bytes = produce_answer(
+            version, correlation_id, topic, index, base_offset, append_time_ms, start_offset
+        )
+        return sent
+
+    return answer
+
+
+def _list_offsets(broker: Broker) -> QuickAnswer:
+    assert speed is not None
+    read_list_offsets, list_offsets_answer = speed.read_list_offsets, speed.list_offsets_answer
+    by_name, _ = broker.partitions.indexes
+
+    def answer(frame: memoryview) -> bytes | None:
+        found = read_list_offsets(frame)
+        if found is None:
+            return None
+        (
+            version,
+            correlation_id,
+            replica_id,
+            isolation_level,
+            topic,
+            index,
+            current_leader_epoch,
+            timestamp,
+        ) = found
+        partition = by_name.get(topic, {}).get(index)
+        if partition is None or -1 != current_leader_epoch != partition.leader_epoch:
+            return None
+        offset, leader_epoch = end_of_log(partition, timestamp, replica_id, isolation_level)
+        sent: bytes = list_offsets_answer(version, correlation_id, topic, index, offset, leader_epoch)
+        return sent
+
+    return answer
