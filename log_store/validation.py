@@ -6,9 +6,10 @@ if need be and within bounds: they must fill the batch, be numbered in a compres
 topic and timestamps within message.timestamp.before/after.max.ms; and the greatest timestamp in the header is made
 theirs.
 
-Small batches are read record by record, as Kafka reads all; of larger ones the lengths are followed and the first and
-the last record are read, unless the topic asks for something of every record (ADR 6). `is_costly` says which batches
-to give to a worker thread; `prepare_client_batch` touches no state and can run there.
+Batches are read record by record, as Kafka reads them, where that is compiled (ottla.native). Where it is not, so are
+small batches; of larger ones the lengths are followed and the first and the last record are read, unless the topic asks
+for something of every record (ADR 6). `is_costly` says which batches to give to a worker thread;
+`prepare_client_batch` touches no state and can run there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ottla.config.topic_config import TopicConfig
+from ottla.native import speed
 from ottla.wire.crc import crc32c
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.builder import build_batch, with_offsets
@@ -55,7 +57,7 @@ MAX_RECORD_ERRORS = 10_000
 # of its own, more than to unpack most batches.
 CHEAP_BYTES = 16 * 1024  # whatever has to be done with them
 CHEAP_OPENED_BYTES = 1024 * 1024
-CHEAP_RECORDS_TO_PASS = 20_000  # by their lengths
+CHEAP_RECORDS_TO_PASS = 20_000 if speed is None else 200_000
 CHEAP_RECORDS_TO_READ = 2_000
 FULLY_READ_RECORDS = 8
 _CHEAP_BYTES_OF_CODEC: dict[int, int] = {Codec.GZIP: 128 * 1024, Codec.ZSTD: 256 * 1024}
@@ -108,6 +110,7 @@ class AppendRules:
         "after_max_ms",
         "append_time",
         "before_max_ms",
+        "keeps_usual_batches",
         "level",
         "looks_at_every_record",
         "max_message_bytes",
@@ -128,6 +131,8 @@ class AppendRules:
         self.looks_at_every_record = (
             self.needs_keys or self.target_codec is not None or self.before_max_ms != FOREVER_MS
         )
+        # Whether an uncompressed batch that breaks no rule is stored as it came.
+        self.keeps_usual_batches = not self.append_time and self.target_codec in (None, Codec.NONE)
         self.level: int | None = (
             {
                 Codec.GZIP: config.compression_gzip_level,
@@ -180,7 +185,8 @@ def is_costly(records: memoryview, rules: AppendRules) -> bool:
     size = len(records)
     if size <= CHEAP_BYTES:
         return False
-    if rules.looks_at_every_record or _unpack_count(records, COUNT_POSITION)[0] > CHEAP_RECORDS_TO_PASS:
+    must_read = rules.looks_at_every_record if speed is None else rules.target_codec is not None
+    if must_read or _unpack_count(records, COUNT_POSITION)[0] > CHEAP_RECORDS_TO_PASS:
         return True
     codec = records[ATTRIBUTES_POSITION + 1] & CODEC_MASK
     return codec != Codec.NONE and size > _CHEAP_BYTES_OF_CODEC.get(codec, CHEAP_OPENED_BYTES)
@@ -194,6 +200,20 @@ def prepare_client_batch(
     It is the one in `records` where that can stay as it is or be changed in place. CostlyBatch if it turns out to take
     long, and may not.
     """
+    if (
+        speed is not None
+        and rules.keeps_usual_batches
+        and speed.is_usual_batch(
+            records,
+            rules.max_message_bytes,
+            now_ms - rules.before_max_ms,
+            min(now_ms + rules.after_max_ms, FOREVER_MS),
+            rules.needs_keys,
+        )
+    ):
+        batch = BatchView(records)
+        if batch.crc_matches():
+            return batch
     batch = client_batch(records)
     _check_header(batch, rules)
     count = batch.records_count
@@ -221,7 +241,7 @@ def _prepare(
     contents, end = unpacked
     count = batch.records_count
     codec = batch.attributes & CODEC_MASK
-    if count <= FULLY_READ_RECORDS or rules.looks_at_every_record:
+    if speed is not None or count <= FULLY_READ_RECORDS or rules.looks_at_every_record:
         scan = scan_records(contents, end, count)
     else:
         scan = glance_at_records(contents, end, count)

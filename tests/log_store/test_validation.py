@@ -31,6 +31,14 @@ from ottla.wire.records.key_scan import batch_payload
 from ottla.wire.records.records import Record, iter_records
 from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, values_from, views
 
+
+@pytest.fixture
+def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Records are not read by what is compiled, which reads all of them."""
+    for module in ("log_store.validation", "wire.records.scan", "wire.records.lengths"):
+        monkeypatch.setattr(f"ottla.{module}.speed", None)
+
+
 Damage = Callable[[bytearray], bytes | bytearray]
 
 
@@ -239,6 +247,7 @@ def test_a_greatest_timestamp_below_that_of_the_records(tmp_path: Path, codec: C
     assert log.max_timestamp_offset() == (NOW_MS + count - 1, count - 1, 0)
 
 
+@pytest.mark.usefixtures("in_python")
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
 def test_a_greatest_timestamp_that_no_record_has(tmp_path: Path, codec: Codec) -> None:
     """A small batch gets the right one; in a large one it stays, and does not hide what follows."""
@@ -284,6 +293,7 @@ def test_compressed_batches_that_lie(tmp_path: Path, codec: Codec, count: int) -
     assert log.log_end_offset == 0
 
 
+@pytest.mark.usefixtures("in_python")
 def test_what_is_costly(tmp_path: Path) -> None:
     """Large batches that must be opened; and small ones that turn out to be large."""
     plain, compacted = rules_of(TopicConfig()), rules_of(TopicConfig(cleanup_policy=frozenset({"compact"})))
@@ -303,6 +313,7 @@ def test_what_is_costly(tmp_path: Path) -> None:
     assert prepare_client_batch(packed, plain, NOW_MS).records_count == 1
 
 
+@pytest.mark.usefixtures("in_python")
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
 def test_reading_many_records_is_costly(codec: Codec) -> None:
     """A batch whose records must all be read after all, because its header lies or to name those that are wrong."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
+from ottla.native import speed
 from ottla.wire.records.compression import Buffer
 from ottla.wire.records.header import HEADER_SIZE, LOG_OVERHEAD, BatchView
 from ottla.wire.records.records import SMALLEST_RECORD_BYTES, InvalidRecord, read_varint
@@ -29,6 +30,9 @@ def count_matches(view: BatchView) -> bool:
 
 def last_record_at(buf: Buffer, pos: int, end: int, count: int) -> int | None:
     """Where the last of `count` records begins, if they fill the bytes from `pos` to `end` exactly; None if not."""
+    if speed is not None:
+        at: int | None = speed.follow_lengths(buf, pos, end, count)
+        return at
     left = count
     if left < 0 or left * SMALLEST_RECORD_BYTES > end - pos:
         return None
