@@ -40,9 +40,9 @@ docs: $(VENV)/.tests ## write docs/apis.md, docs/configs.md and docs/errors.md f
 	$(BIN)/python -m docs.generate
 
 .PHONY: bench
-bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: QUICK=1; a part: ONLY=produce)
+bench: $(VENV)/.tests ## Ottla and Apache Kafka side by side in one run (short: QUICK=1; a part: ONLY=produce; fewer: ROUNDS=1)
 	@$(BIN)/python -m compat_tests.kafka.jars
-	QUICK=$(QUICK) ONLY=$(ONLY) $(BIN)/python -m benchmarks $(ARGS)
+	QUICK=$(QUICK) ONLY=$(ONLY) ROUNDS=$(ROUNDS) $(BIN)/python -m benchmarks $(ARGS)
 
 .PHONY: bench-log
 bench-log: $(VENV)/.tests ## the same for compaction, recovery and start (short: make bench-log QUICK=1)

@@ -1,5 +1,5 @@
 """`python -m benchmarks`: Ottla and a real Kafka in turns; QUICK=1 for a short run, ONLY=produce,latency for some
-parts.
+parts, ROUNDS=1 for fewer rounds.
 
 `--render` writes the page anew from what was measured before.
 """

@@ -117,9 +117,12 @@ class Part:
     plots: Callable[[PartResults], Mapping[str, tuple[str, str]]] | None = None
     is_of_start: bool = False  # before anything else, on a broker that is not warm
     is_of_machine: bool = False
+    keeps_files: bool = False  # until the run is over, and it comes first in its round; see Runner
     in_quick: bool = True
     rounds: int = 3
     seconds: float = 20  # about, on one broker in a full run, until it has been seen
 
     def rounds_in(self, quick: bool) -> int:
-        return 1 if quick else self.rounds
+        """One in a short run, else its own number; ROUNDS=1 asks for fewer, and never gives a part more."""
+        asked = int(os.environ.get("ROUNDS", "") or self.rounds)
+        return 1 if quick else max(1, min(asked, self.rounds))

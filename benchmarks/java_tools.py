@@ -105,16 +105,19 @@ def _run(broker: Target, main_class: str, arguments: Sequence[str]) -> tuple[str
 
 
 def _look_until_it_ends(process: subprocess.Popen[bytes], watch: Stopwatch) -> float:
-    """Note the busiest thread of the second half of the run; the cores that the process used all in all."""
+    """Note the busiest thread of the second half of the run; the cores that the process used all in all. A thread that
+    has ended by then counts with what was last seen of it: at the end of a tool only its JVM is left."""
     began = time.perf_counter()
     looks: list[tuple[float, dict[str, tuple[float, float]]]] = []
+    seen: dict[str, tuple[float, float]] = {}
     used = 0.0
     while True:
         try:
             process.wait(_LOOK_SECONDS)
             break
         except subprocess.TimeoutExpired:
-            looks.append((time.perf_counter(), thread_seconds(process.pid)))
+            seen = seen | thread_seconds(process.pid)
+            looks.append((time.perf_counter(), seen))
             used = cpu_seconds(process.pid)
         if time.perf_counter() - began > PATIENCE_SECONDS:
             raise ClientFailed("a tool of Kafka's does not end")

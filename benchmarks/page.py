@@ -47,7 +47,8 @@ groups, many partitions and growth, into `.cache/bench`), or a part alone, such 
 LAG_INTRODUCTION = """\
 How late Ottla's event loop was for somebody who came at any moment of a part, in milliseconds: the broker measures it
 when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all. A
-process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy.
+process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy;
+*own* is the CPU time that the loop's thread used between two waits, which is the broker's alone.
 """
 
 
@@ -128,14 +129,23 @@ def machine_table(part: Part, results: PartResults) -> str:
 
 def lag_table(found: Sequence[tuple[Part, PartResults]]) -> str:
     """A row for each part in which the loop was looked at."""
-    lines = ["| part | p50 | p99 | p99.9 | max |", "|---|---:|---:|---:|---:|"]
+    lines = [
+        "| part | p50 | p99 | p99.9 | max | own p99.9 | own max |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
     for part, results in found:
         lags = results.lags(OTTLA)
         if lags:
-            middle = [statistics.median(lag[name] for lag in lags) for name in FIGURES[:3]]
-            cells = [f"{value:.2f} ms" for value in (*middle, max(lag["max_ms"] for lag in lags))]
+            cells = [_lag(name, [lag[name] for lag in lags if name in lag]) for name in FIGURES]
             lines.append(f"| {part.section.title.lower()} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _lag(name: str, values: Sequence[float]) -> str:
+    """The worst of what is the worst already, and else the median; nothing of what an older run did not look at."""
+    if not values:
+        return ""
+    return f"{max(values) if 'max' in name else statistics.median(values):.2f} ms"
 
 
 def _draw(directory: Path, name: str, svg: str, caption: str) -> str:

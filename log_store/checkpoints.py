@@ -14,7 +14,7 @@ are kept the same way (see leader_epochs).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from ottla.log_store.files import FileSystem, read_small_file, write_file
@@ -35,9 +35,12 @@ class CorruptCheckpoint(Exception):
 
 def write_checkpoint(fs: FileSystem, path: str, lines: Iterable[str], *, sync: bool = True) -> None:
     """Replace the checkpoint at `path`."""
-    entries = list(lines)
-    text = "\n".join([str(VERSION), str(len(entries)), *entries]) + "\n"
-    write_file(fs, path, text.encode(), sync=sync)
+    write_file(fs, path, checkpoint_text(list(lines)).encode(), sync=sync)
+
+
+def checkpoint_text(entries: Sequence[str]) -> str:
+    """What a checkpoint with these lines has in its file."""
+    return "\n".join([str(VERSION), str(len(entries)), *entries]) + "\n"
 
 
 def read_checkpoint(path: str) -> list[list[str]]:

@@ -42,6 +42,7 @@ from ottla.log_store.checkpoints import (
 from ottla.log_store.deletion import DeletedFile
 from ottla.log_store.durability import OUT_OF_DESCRIPTORS, failed
 from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem, fsync_path, unlink_if_there, write_file
+from ottla.log_store.leader_epochs import UNDEFINED_EPOCH
 from ottla.log_store.log import Log
 from ottla.log_store.naming import (
     deleted_directory,
@@ -299,7 +300,14 @@ class LogDirectory:
     # ---- partitions
 
     def create_log(
-        self, topic: str, partition: int, topic_id: Uuid, config: TopicConfig, *, now_ms: int
+        self,
+        topic: str,
+        partition: int,
+        topic_id: Uuid,
+        config: TopicConfig,
+        *,
+        now_ms: int,
+        leader_epoch: int = UNDEFINED_EPOCH,
     ) -> Log:
         """A new partition."""
         log = Log.create(
@@ -308,6 +316,7 @@ class LogDirectory:
             config,
             now_ms=now_ms,
             fs=self.fs,
+            leader_epoch=leader_epoch,
             producer_id_expiration_ms=self.producer_id_expiration_ms,
         )
         log.on_failure = self.fail

@@ -10,12 +10,18 @@ durable.
 
 from __future__ import annotations
 
+import os
 import threading
 from bisect import bisect_right
 from typing import Final, NamedTuple
 
-from ottla.log_store.checkpoints import CorruptCheckpoint, read_checkpoint, write_checkpoint
-from ottla.log_store.files import FileSystem, fsync_path
+from ottla.log_store.checkpoints import (
+    CorruptCheckpoint,
+    checkpoint_text,
+    read_checkpoint,
+    write_checkpoint,
+)
+from ottla.log_store.files import FileSystem, fsync_path, write_fully
 
 FILE_NAME: Final = "leader-epoch-checkpoint"
 UNDEFINED_EPOCH: Final = -1
@@ -40,6 +46,19 @@ class LeaderEpochs:
         self._dirty = False
         self.is_unwritten = False
         self._writing = threading.Lock()  # a flush in a worker thread may write too
+
+    def create(self, first_epoch: int, start_offset: int) -> None:
+        """Make the file in a new directory, with the epoch that begins there if there is one: the first append need
+        not write it then. It is written in place, for what is cut off in the middle of it is a log without data."""
+        if first_epoch >= 0:
+            self._put(EpochEntry(first_epoch, start_offset))
+        fd = self.fs.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            if self.entries:
+                write_fully(self.fs, fd, checkpoint_text(self._lines()).encode(), 0)
+                self._dirty = True
+        finally:
+            self.fs.close(fd)
 
     def load(self) -> None:
         """Read the file; CorruptCheckpoint if it makes no sense."""
@@ -106,9 +125,11 @@ class LeaderEpochs:
     def _write(self) -> None:
         with self._writing:
             self.is_unwritten = False
-            lines = [f"{epoch} {start_offset}" for epoch, start_offset in self.entries]
-            write_checkpoint(self.fs, self.path, lines, sync=False)
+            write_checkpoint(self.fs, self.path, self._lines(), sync=False)
             self._dirty = True
+
+    def _lines(self) -> list[str]:
+        return [f"{epoch} {start_offset}" for epoch, start_offset in self.entries]
 
     def flush(self) -> bool:
         """Make the file durable if it changed since; may run in a worker thread. If it did (True), its name

@@ -25,7 +25,7 @@ from ottla.log_store.appends import AppendResult, append_batches
 from ottla.log_store.deletion import DeletedFile
 from ottla.log_store.durability import failed, failing
 from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem
-from ottla.log_store.leader_epochs import LeaderEpochs
+from ottla.log_store.leader_epochs import UNDEFINED_EPOCH, LeaderEpochs
 from ottla.log_store.naming import parse_partition_directory
 from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState
 from ottla.log_store.producer_window import refill_window
@@ -94,15 +94,16 @@ class Log:
         now_ms: int,
         fs: FileSystem = OS_FILE_SYSTEM,
         log_start_offset: int = 0,
+        leader_epoch: int = UNDEFINED_EPOCH,
         producer_id_expiration_ms: int = PRODUCER_ID_EXPIRATION_MS,
     ) -> Log:
-        """A new log in a new directory, named `topic-partition`."""
+        """A new log in a new directory, named `topic-partition`, that begins with the leader's epoch if it is known."""
         path = os.fspath(directory)
         fs.mkdir(path)
         log = cls(path, config, fs=fs, producer_id_expiration_ms=producer_id_expiration_ms)
         log.assign_topic_id(topic_id)
-        fs.close(fs.open(log.leader_epochs.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o644))
         log.start_at(log_start_offset, now_ms)
+        log.leader_epochs.create(leader_epoch, log_start_offset)
         return log
 
     @classmethod

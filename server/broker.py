@@ -161,17 +161,19 @@ class Broker:
 
     # Changes -----------------------------------------------------------------------------------------------
 
-    async def decide(self, planner: Callable[[MetadataImage], Plan[Results]]) -> Results:
-        """Plan a metadata change on the current image, make it durable and visible, and return its results."""
+    async def decide(
+        self, planner: Callable[[MetadataImage], Plan[Results]], *, is_long: bool = False
+    ) -> Results:
+        """Plan a metadata change on the current image, make it durable and visible, and return its results. A plan
+        about very many things is made in a worker thread: nothing else changes the image meanwhile."""
         async with self._deciding:
-            plan = planner(self.image)
+            plan = await trio.to_thread.run_sync(planner, self.image) if is_long else planner(self.image)
             if plan.records:
                 # A client that hangs up must not leave a change half made.
                 with trio.CancelScope(shield=True):
                     now_ms = self.now_ms()
                     with self.storage.metadata_must_not_fail():
-                        self.store.append(plan.records, now_ms)
-                        await trio.to_thread.run_sync(self.store.flush)
+                        await trio.to_thread.run_sync(self.store.write, plan.records, now_ms)
                     delta = self.store.apply_appended()
                     self.settling = True
                     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 
 from ottla.config.broker_config import BrokerConfig
@@ -37,10 +38,17 @@ class Limits:
             max_connections_per_ip=config.get_int("max.connections.per.ip"),
             max_connections_per_ip_overrides=_overrides(config.get_str("max.connections.per.ip.overrides")),
             max_connection_rate=config.get_int("max.connection.creation.rate"),
-            backlog=config.get_int("socket.listen.backlog.size"),
+            backlog=_backlog(config),
             send_buffer_bytes=config.get_int("socket.send.buffer.bytes"),
             receive_buffer_bytes=config.get_int("socket.receive.buffer.bytes"),
         )
+
+
+def _backlog(config: BrokerConfig) -> int:
+    """What is configured, else as many as the system allows: with Kafka's default of 50, most of a thousand clients
+    that come at once find no room, and their systems try again a second later, then two, then four."""
+    configured = config.get_int("socket.listen.backlog.size")
+    return configured if config.is_set("socket.listen.backlog.size") else max(socket.SOMAXCONN, configured)
 
 
 def _overrides(text: str) -> dict[str, int]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 
 import trio
 
+from ottla.config.topic_config import TopicConfig
 from ottla.log_store.directory import LogDirectory, flush_directory
 from ottla.log_store.durability import OUT_OF_DESCRIPTORS
 from ottla.log_store.log import Log
@@ -29,6 +31,7 @@ from ottla.metadata.image import (
 from ottla.server.partition import Partition
 from ottla.server.partition_table import PartitionTable
 from ottla.server.topic_configs import TopicConfigs
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import KafkaError
 from ottla.wire.uuids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, Uuid
 
@@ -102,7 +105,7 @@ class LogCatalog:
     ) -> None:
         try:
             found = directory.open_logs(
-                lambda topic: self.configs.of(image, topic), now_ms=now_ms, threads=threads
+                cache(partial(self.configs.of, image)), now_ms=now_ms, threads=threads
             )
             for opened in found:
                 self._take_in(opened, directory, image)
@@ -184,8 +187,12 @@ class LogCatalog:
         if not wanted:
             return
         created = await trio.to_thread.run_sync(self._create_logs, image, list(wanted), now_ms)
-        for (topic, index), made in zip(wanted, created, strict=True):
+
+        def serve(each: tuple[NewPartition, Log | None]) -> None:
+            (topic, index), made = each
             self._serve(topic, index, made, topic.partitions[index].leader_epoch)
+
+        await map_in_turns(serve, zip(wanted, created, strict=True))
 
     def _create_logs(
         self, image: MetadataImage, wanted: Iterable[NewPartition], now_ms: int
@@ -193,11 +200,12 @@ class LogCatalog:
         """Make logs; None for one whose directory has failed."""
         created: list[Log | None] = []
         used = set()
+        config_of = cache(partial(self.configs.of, image))  # one for all partitions of a topic
         for topic, index in wanted:
             directory = self._directory_for(topic.partitions[index])
             made = None
             if directory is not None:
-                made = self._create_log(directory, image, topic, index, now_ms)
+                made = self._create_log(directory, config_of(topic.name), topic, index, now_ms)
                 used.add(directory)
             created.append(made)
         for directory in used:
@@ -205,11 +213,13 @@ class LogCatalog:
         return created
 
     def _create_log(
-        self, directory: LogDirectory, image: MetadataImage, topic: TopicImage, index: int, now_ms: int
+        self, directory: LogDirectory, config: TopicConfig, topic: TopicImage, index: int, now_ms: int
     ) -> Log | None:
-        config = self.configs.of(image, topic.name)
+        epoch = topic.partitions[index].leader_epoch
         try:
-            made = directory.create_log(topic.name, index, topic.topic_id, config, now_ms=now_ms)
+            made = directory.create_log(
+                topic.name, index, topic.topic_id, config, now_ms=now_ms, leader_epoch=epoch
+            )
         except OSError as error:
             # Decided on in the metadata already: it is offline until a restart makes it.
             log.error("log cannot be made partition=%s-%d error=%s", topic.name, index, error)

@@ -3,8 +3,12 @@
 Between two waits for input and output the loop works through every task that can go on, and in its wait it serves the
 clients that have sent something; whoever comes meanwhile waits for the rest of that pass. From the lengths of the
 passes it is known how late the loop would be for somebody who comes at any moment: of a pass of `d` seconds, the first
-`d - x` make him wait longer than `x`. So only passes that are long enough to matter are counted, in buckets an eighth
-of an octave wide.
+`d - x` make him wait longer than `x`. So only passes that are long enough to matter are counted, in buckets an
+eighth of an octave wide.
+
+A broker that gets no core, or whose worker threads hold the interpreter, is late without having worked. So beside the
+lengths of the passes stands the CPU time that the loop's own thread used in those of a millisecond and more. Asking
+for it is a system call, which is made once in a millisecond: what was used up to a millisecond before is counted, too.
 
 It costs about a microsecond for each pass, so it runs only from when it is asked for: SIGUSR1 starts it, and each
 further one writes a line on the time since the one before.
@@ -13,7 +17,7 @@ further one writes a line on the time since the one before.
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, thread_time
 
 import trio
 
@@ -22,6 +26,7 @@ from ottla.server.ready_clients import ready_clients
 log = logging.getLogger("ottla.server")
 
 _SHORT_SECONDS = 0.0002
+_WORK_SECONDS = 0.001
 _BUCKETS = 8 * 40
 
 
@@ -34,6 +39,33 @@ class LagReport:
     p99_ms: float
     p999_ms: float
     max_ms: float
+    work_p999_ms: float
+    work_max_ms: float
+
+
+class Lengths:
+    """How often which length of time was seen."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._counts = [0] * _BUCKETS
+        self._sums = [0.0] * _BUCKETS
+
+    def note(self, seconds: float) -> None:
+        """Count one."""
+        microseconds = int(seconds * 1e6)
+        shift = max(microseconds.bit_length() - 4, 0)
+        bucket = min(8 * shift + (microseconds >> shift), _BUCKETS - 1)
+        self._counts[bucket] += 1
+        self._sums[bucket] += seconds
+        if seconds > self.longest:
+            self.longest = seconds
+
+    def lengths(self) -> list[tuple[float, int]]:
+        """The mean of each bucket, and how many there are in it."""
+        return [
+            (total / count, count) for count, total in zip(self._counts, self._sums, strict=True) if count
+        ]
 
 
 class LoopLag(trio.abc.Instrument):
@@ -41,9 +73,6 @@ class LoopLag(trio.abc.Instrument):
 
     def __init__(self) -> None:
         self._is_measuring = False
-        self._longest = 0.0
-        self._counts: list[int] = []
-        self._sums: list[float] = []
         self._forget()
 
     def tell(self) -> None:
@@ -51,19 +80,22 @@ class LoopLag(trio.abc.Instrument):
         if self._is_measuring:
             report = self.report()
             log.info(
-                "loop lag seconds=%.3f p50_ms=%.3f p99_ms=%.3f p999_ms=%.3f max_ms=%.3f",
+                "loop lag seconds=%.3f p50_ms=%.3f p99_ms=%.3f p999_ms=%.3f max_ms=%.3f "
+                "work_p999_ms=%.3f work_max_ms=%.3f",
                 report.seconds,
                 report.p50_ms,
                 report.p99_ms,
                 report.p999_ms,
                 report.max_ms,
+                report.work_p999_ms,
+                report.work_max_ms,
             )
         else:
             self._is_measuring = True
             trio.lowlevel.add_instrument(self)
             clients = ready_clients()
             if clients is not None:
-                clients.note_pass = self.note
+                clients.watch = self
             log.info("loop lag is measured from now on")
         self._forget()
 
@@ -74,38 +106,52 @@ class LoopLag(trio.abc.Instrument):
 
     def after_io_wait(self, timeout: float) -> None:
         """A pass begins."""
-        self._pass_began = perf_counter()
+        self.begin()
 
     def before_io_wait(self, timeout: float) -> None:
         """A pass ends."""
-        self.note(perf_counter() - self._pass_began)
+        self.end()
 
-    def note(self, seconds: float) -> None:
-        """Count a pass of this length, or the time for which clients were served in the loop's wait."""
-        if seconds <= _SHORT_SECONDS:
-            return
-        microseconds = int(seconds * 1e6)
-        shift = max(microseconds.bit_length() - 4, 0)
-        bucket = min(8 * shift + (microseconds >> shift), _BUCKETS - 1)
-        self._counts[bucket] += 1
-        self._sums[bucket] += seconds
-        if seconds > self._longest:
-            self._longest = seconds
+    def begin(self) -> None:
+        """A pass begins, or clients are served in the loop's wait."""
+        self._pass_began = now = perf_counter()
+        if now - self._asked_at > _WORK_SECONDS:
+            self._ask(now)
+
+    def end(self) -> None:
+        """It ends."""
+        now = perf_counter()
+        seconds = now - self._pass_began
+        if seconds > _SHORT_SECONDS:
+            work_before = self._work_seconds
+            if seconds > _WORK_SECONDS:
+                self._ask(now)
+            self.note(seconds, self._work_seconds - work_before)
+
+    def _ask(self, now: float) -> None:
+        self._asked_at = now
+        self._work_seconds = thread_time()
+
+    def note(self, seconds: float, work_seconds: float) -> None:
+        """Count a pass of this length, of which the loop's thread worked so much if it is known."""
+        self._passes.note(seconds)
+        if work_seconds:
+            self._work.note(min(work_seconds, seconds))
 
     def report(self) -> LagReport:
         """What was measured since the last report."""
         seconds = perf_counter() - self._since
-        passes = [
-            (total / count, count) for count, total in zip(self._counts, self._sums, strict=True) if count
-        ]
+        passes = self._passes.lengths()
         p50, p99, p999 = (lateness(passes, seconds, share) * 1000 for share in (0.5, 0.99, 0.999))
-        return LagReport(seconds, p50, p99, p999, self._longest * 1000)
+        work_p999 = lateness(self._work.lengths(), seconds, 0.999) * 1000
+        return LagReport(
+            seconds, p50, p99, p999, self._passes.longest * 1000, work_p999, self._work.longest * 1000
+        )
 
     def _forget(self) -> None:
         self._since = self._pass_began = perf_counter()
-        self._longest = 0.0
-        self._counts = [0] * _BUCKETS
-        self._sums = [0.0] * _BUCKETS
+        self._ask(self._since)
+        self._passes, self._work = Lengths(), Lengths()
 
 
 def lateness(passes: Iterable[tuple[float, int]], seconds: float, share: float) -> float:

@@ -34,14 +34,14 @@ class Partition:
     """The leader's side of one partition."""
 
     __slots__ = (
+        "_committed_waiters",
         "_told_stable_offset",
-        "committed_waiters",
+        "_waiters",
         "flushed_ms",
         "index",
         "leader_epoch",
         "log",
         "topic",
-        "waiters",
     )
 
     def __init__(self, topic: str, index: int, log: Log, leader_epoch: int) -> None:
@@ -49,10 +49,24 @@ class Partition:
         self.index = index
         self.log = log
         self.leader_epoch = leader_epoch
-        self.waiters: set[AppendWaiter] = set()
-        self.committed_waiters: set[AppendWaiter] = set()
+        self._waiters: set[AppendWaiter] | None = None
+        self._committed_waiters: set[AppendWaiter] | None = None
         self._told_stable_offset = -1  # the last stable offset at which these were last woken
         self.flushed_ms = 0  # when everything in the log was last known to be on the disk
+
+    @property
+    def waiters(self) -> set[AppendWaiter]:
+        """Who wants to hear of every append. Sets are made for who waits: most of very many partitions have nobody."""
+        if self._waiters is None:
+            self._waiters = set()
+        return self._waiters
+
+    @property
+    def committed_waiters(self) -> set[AppendWaiter]:
+        """Who wants to hear when the last stable offset moves."""
+        if self._committed_waiters is None:
+            self._committed_waiters = set()
+        return self._committed_waiters
 
     def append(
         self,
@@ -91,19 +105,19 @@ class Partition:
 
     def _note_append(self) -> None:
         self.log.advance_high_watermark(self.log.log_end_offset)
-        if self.waiters:
-            for waiter in self.waiters:
+        if self._waiters:
+            for waiter in self._waiters:
                 waiter.notify()
-        if self.committed_waiters:
+        if self._committed_waiters:
             stable_offset = self.log.last_stable_offset
             if stable_offset != self._told_stable_offset:
                 self._told_stable_offset = stable_offset
-                for waiter in self.committed_waiters:
+                for waiter in self._committed_waiters:
                     waiter.notify()
 
     def wake(self) -> None:
         """Tell every waiter to look again."""
-        for waiter in (*self.waiters, *self.committed_waiters):
+        for waiter in (*(self._waiters or ()), *(self._committed_waiters or ())):
             waiter.notify()
 
     def check_leader_epoch(self, current_leader_epoch: int) -> None:

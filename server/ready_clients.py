@@ -22,6 +22,7 @@ import select
 import socket
 from collections.abc import Callable, Sequence
 from time import perf_counter
+from typing import Protocol
 
 import trio
 
@@ -32,6 +33,13 @@ _LOOK_SECONDS = 0.00015
 _WAKE_SECONDS = 0.0001  # what it takes to wake up, by which a wait in one's sleep seems longer
 _SURE = 8  # quick returns beyond those that count for nothing more
 _LIKELY = 3
+
+
+class Watch(Protocol):
+    """Is told when clients are served, and when they have been."""
+
+    def begin(self) -> None: ...
+    def end(self) -> None: ...
 
 
 class ReadyClients:
@@ -45,9 +53,7 @@ class ReadyClients:
         self._epoll.register(others, select.EPOLLIN)
         self._functions: dict[int, Callable[[], None]] = {}
         self._quick_returns = 0  # how many more clients came back quickly than did not, of late
-        self.note_pass: Callable[[float], None] | None = (
-            None  # told for how many seconds clients were served at a time
-        )
+        self.watch: Watch | None = None
 
     def add(self, sock: socket.socket, on_readable: Callable[[], None]) -> None:
         """Call the function each time that bytes arrive, or the end of them; once, however many they are."""
@@ -104,10 +110,10 @@ class ReadyClients:
 
     def _serve(self, events: list[tuple[int, int]]) -> bool:
         """Whether there was something among the others, too."""
-        if self.note_pass is not None:
-            began = perf_counter()
+        if self.watch is not None:
+            self.watch.begin()
             others = self._call(events)
-            self.note_pass(perf_counter() - began)
+            self.watch.end()
             return others
         return self._call(events)
 

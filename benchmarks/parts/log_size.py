@@ -96,7 +96,7 @@ def measure_log(bench: Bench) -> None:
 def _touch_all(bench: Bench, shape: Mapping[str, int]) -> tuple[list[float], list[float]]:
     """Read and append batches in each log; the broker's CPU of a read and of an append in microseconds."""
     reads, appends = [], []
-    fetches, requests = bench.size(6_000, 600), bench.size(2_000, 300)
+    fetches, requests = bench.size(3_000, 600), bench.size(1_500, 300)
     for step in STEPS_GB:
         place = {"topic": f"log-{step}", "batches": batches_of(step, bench.quick)}
         watch = bench.run(raw_load.fetch, is_random=True, fetches=fetches, **place, **shape)

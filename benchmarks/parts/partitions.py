@@ -93,6 +93,7 @@ PARTITIONS_PART = Part(
     (CREATE, CREATE_CPU, WRITE, WRITE_MEMORY, CREATE_IDLE, CREATE_IDLE_CPU, IDLE_MEMORY, IDLE_CPU),
     measure_partitions,
     shares_broker=False,
+    keeps_files=True,
     in_quick=False,
     seconds=35,
 )

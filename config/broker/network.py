@@ -116,7 +116,7 @@ ROWS: tuple[Row, ...] = (
     integer(
         "socket.listen.backlog.size",
         50,
-        "Connections that may wait to be accepted.",
+        "Connections that may wait to be accepted. Unless it is set, as many as the system allows.",
         rule=at_least(1),
         in_effect=True,
     ),

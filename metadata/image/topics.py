@@ -1,17 +1,21 @@
 """Topics and partitions of the metadata image.
 
-A partition's image is a value: a change makes a new one, so whoever holds one can go on reading it.
+A partition's image is a value: a change makes a new one, so whoever holds one can go on reading it. There may be very
+many, which differ in little: it is a tuple, and the lists in it are shared.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
 
 from ottla.metadata.errors import MetadataError
 from ottla.metadata.records import NO_LEADER_CHANGE, PartitionChangeRecord, PartitionRecord
 from ottla.wire.uuids import MIGRATING_DIRECTORY, Uuid, format_uuid
 
+T = TypeVar("T")
 
-@dataclass(frozen=True, slots=True)
-class PartitionImage:
+
+class PartitionImage(NamedTuple):
     """One partition as the metadata log tells it."""
 
     replicas: tuple[int, ...]
@@ -29,19 +33,19 @@ class PartitionImage:
     @classmethod
     def of(cls, record: PartitionRecord) -> "PartitionImage":
         """The partition as its first record tells it."""
-        replicas = tuple(record.replicas)
+        replicas = _shared(tuple(record.replicas))
         return cls(
-            replicas=replicas,
-            directories=_directories(record.directories, len(replicas)),
-            isr=tuple(record.isr),
-            leader=record.leader,
-            leader_epoch=record.leader_epoch,
-            partition_epoch=record.partition_epoch,
-            removing_replicas=tuple(record.removing_replicas),
-            adding_replicas=tuple(record.adding_replicas),
-            leader_recovery_state=record.leader_recovery_state,
-            eligible_leader_replicas=tuple(record.eligible_leader_replicas or ()),
-            last_known_elr=tuple(record.last_known_elr or ()),
+            replicas,
+            _directories(record.directories, len(replicas)),
+            _shared(tuple(record.isr)),
+            record.leader,
+            record.leader_epoch,
+            record.partition_epoch,
+            tuple(record.removing_replicas),
+            tuple(record.adding_replicas),
+            record.leader_recovery_state,
+            tuple(record.eligible_leader_replicas or ()),
+            tuple(record.last_known_elr or ()),
         )
 
     def merge(self, change: PartitionChangeRecord) -> "PartitionImage":
@@ -49,7 +53,7 @@ class PartitionImage:
 
         Any change moves the partition epoch; naming a leader, even the same, moves the leader epoch.
         """
-        replicas = self.replicas if change.replicas is None else tuple(change.replicas)
+        replicas = _merged(self.replicas, change.replicas)
         directories = self.directories if change.directories is None else change.directories
         led = change.leader != NO_LEADER_CHANGE
         recovery = change.leader_recovery_state
@@ -69,8 +73,8 @@ class PartitionImage:
 
     def without_elr(self) -> "PartitionImage":
         """The partition after its eligible leaders were cleared."""
-        return replace(
-            self, eligible_leader_replicas=(), last_known_elr=(), partition_epoch=self.partition_epoch + 1
+        return self._replace(
+            eligible_leader_replicas=(), last_known_elr=(), partition_epoch=self.partition_epoch + 1
         )
 
     def to_record(self, topic_id: Uuid, partition_id: int, *, with_directories: bool) -> PartitionRecord:
@@ -122,7 +126,7 @@ class TopicImage:
 
 
 def _merged(before: tuple[int, ...], change: list[int] | None) -> tuple[int, ...]:
-    return before if change is None else tuple(change)
+    return before if change is None else _shared(tuple(change))
 
 
 def _directories(directories: "list[Uuid] | tuple[Uuid, ...]", replicas: int) -> tuple[Uuid, ...]:
@@ -132,4 +136,10 @@ def _directories(directories: "list[Uuid] | tuple[Uuid, ...]", replicas: int) ->
         raise MetadataError(
             f"The metadata log tells {len(directories)} directories for a partition of {replicas} replicas."
         )
-    return tuple(directories)
+    return _shared(tuple(directories))
+
+
+@lru_cache(maxsize=4096)
+def _shared(values: tuple[T, ...]) -> tuple[T, ...]:
+    """The first one that was like it."""
+    return values

@@ -311,6 +311,11 @@ class MetadataStore:
         self._log.flush()
         self._flushed_offset = offset
 
+    def write(self, records: Sequence[MetadataRecord], now_ms: int) -> None:
+        """Append and flush; runs in a worker thread, where encoding very many records keeps nobody waiting."""
+        self.append(records, now_ms)
+        self.flush()
+
     def apply_appended(self) -> MetadataDelta:
         """Fold everything durable into the image; the delta says what changed."""
         delta = MetadataDelta()

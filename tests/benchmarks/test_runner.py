@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
@@ -133,6 +134,61 @@ def test_a_directory_is_filled_once(started: list[str]) -> None:
     Runner([part("log", without_stop, shares_broker=False, fill=fill)], quick=False).run()
     assert len(filled) == 1
     assert started == [OTTLA, KAFKA] * 3
+
+
+def test_what_makes_many_files_comes_first_and_keeps_them(
+    started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each broker in each round has a directory of its own, and nothing is deleted before the others have run."""
+    directories: list[Path | None] = []
+
+    def make(name: str, directory: Path | None, *_: object) -> StandIn:
+        directories.append(directory)
+        if directory is not None:
+            directory.mkdir()
+        return StandIn(name)
+
+    monkeypatch.setattr(runner, "make_broker", make)
+    seen: list[bool] = []
+
+    def shared(bench: Bench) -> None:
+        good(bench)
+        seen.append(all(each.exists() for each in directories if each is not None))
+
+    many = part("many", good, shares_broker=False, keeps_files=True, rounds=2)
+    Runner([part("a", shared, rounds=2), many], quick=False).run()
+    assert [each is None for each in directories] == [False, False, True, True] * 2
+    assert len(set(directories)) == 5
+    assert seen == [True] * 4
+    assert not any(each.exists() for each in directories if each is not None)
+
+
+def test_fewer_rounds_are_the_last_ones(started: list[str]) -> None:
+    """What is taken once is taken at the end, and has one round in its results."""
+    calls: list[str] = []
+
+    def run(name: str) -> Callable[[Bench], None]:
+        def call(bench: Bench) -> None:
+            good(bench)
+            calls.append(name)
+
+        return call
+
+    Runner([part("often", run("often"), rounds=2), part("once", run("once"), rounds=1)], quick=False).run()
+    assert calls == ["often", "often", "often", "once", "often", "once"]
+    found = load("once", quick=False)
+    assert found is not None
+    assert len(found.rounds) == 1
+
+
+def test_fewer_rounds_can_be_asked_for(started: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """ROUNDS=1 makes one round of three, and never more of a part than it has."""
+    monkeypatch.setenv("ROUNDS", "2")
+    Runner([part("a", good), part("b", good, rounds=1)], quick=False).run()
+    assert started == [OTTLA, KAFKA] * 2
+    found = load("b", quick=False)
+    assert found is not None
+    assert len(found.rounds) == 1
 
 
 def test_what_is_left_is_guessed_until_it_is_seen(capsys: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,18 @@ def test_files_of_a_new_log(tmp_path: Path) -> None:
     assert os.stat(log.path_of("00000000000000000000.index")).st_size == 0
 
 
+def test_a_new_log_of_a_known_epoch_writes_no_file_at_its_first_append(tmp_path: Path) -> None:
+    """The epoch is in its file from the beginning, and comes back from there."""
+    log = Log.create(tmp_path / "orders-0", TOPIC_ID, TopicConfig(), now_ms=NOW_MS, leader_epoch=4)
+    path = tmp_path / "orders-0" / "leader-epoch-checkpoint"
+    assert path.read_text() == "0\n1\n4 0\n"
+    made = path.stat().st_ino, path.stat().st_mtime_ns
+    log.append(batch(b"one"), leader_epoch=4, now_ms=NOW_MS)
+    assert (path.stat().st_ino, path.stat().st_mtime_ns) == made
+    log.close()
+    assert reopen(log, clean=True).leader_epochs.latest_epoch == 4
+
+
 def test_read_at_every_offset(tmp_path: Path) -> None:
     """Any offset, also inside a batch, gives the batch that holds it first; across segments too."""
     log = new_log(tmp_path, internal_segment_bytes=1500, index_interval_bytes=200)

@@ -103,3 +103,29 @@ async def test_clients_that_come_at_once_are_accepted_in_one_go(
         for client in clients:
             client.close()
     assert events == ["accepted"] * 10 + ["served"] * 10
+
+
+class BacklogNoted(socket.socket):
+    """Remembers how many may wait to be accepted."""
+
+    backlog = 0
+
+    def listen(self, backlog: int = 0) -> None:
+        self.backlog = backlog
+        super().listen(backlog)
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [({}, max(socket.SOMAXCONN, 50)), ({"socket.listen.backlog.size": "50"}, 50)],
+    ids=["not configured", "configured"],
+)
+def test_as_many_may_wait_as_is_configured_or_else_as_the_system_allows(
+    properties: dict[str, str], expected: int
+) -> None:
+    """Who finds no room tries again a second later, so a small backlog must be somebody's wish."""
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
+    limits = Limits.from_config(BrokerConfig.load(properties))
+    with BacklogNoted(fileno=bind(endpoint).detach()) as sock:
+        Listener(endpoint, sock, limits, ConnectionLimits(limits), make=None).listen()  # type: ignore[arg-type]
+        assert sock.backlog == expected
