@@ -55,9 +55,13 @@ class OffsetIndex(IndexFile):
 
     def append_all(self, entries: list[tuple[int, int]]) -> None:
         """Add what recovery found, each entry a last offset relative to the base and a position."""
+        self.append_packed(b"".join([_ENTRY.pack(*entry) for entry in entries]))
+
+    def append_packed(self, entries: bytes) -> None:
+        """The same for entries as they lie in the file."""
         if entries:
-            self._append_all(b"".join([_ENTRY.pack(*entry) for entry in entries]))
-            relative, position = entries[-1]
+            self._append_all(entries)
+            relative, position = _ENTRY.unpack(entries[-_ENTRY.size :])
             self._last = (self.base_offset + relative, position)
 
     def lookup(self, offset: int) -> tuple[int, int]:

@@ -65,9 +65,13 @@ class TimeIndex(IndexFile):
 
     def append_all(self, entries: list[tuple[int, int]]) -> None:
         """Add what recovery found, each entry a timestamp and an offset relative to the base."""
+        self.append_packed(b"".join([_ENTRY.pack(*entry) for entry in entries]))
+
+    def append_packed(self, entries: bytes) -> None:
+        """The same for entries as they lie in the file."""
         if entries:
-            self._append_all(b"".join([_ENTRY.pack(*entry) for entry in entries]))
-            timestamp, relative = entries[-1]
+            self._append_all(entries)
+            timestamp, relative = _ENTRY.unpack(entries[-_ENTRY.size :])
             self._last = TimeEntry(timestamp, self.base_offset + relative)
 
     def lookup(self, timestamp: int) -> TimeEntry:

@@ -2,7 +2,10 @@
 
 #include "speed.h"
 
-static PyMethodDef *const method_tables[] = {ottla_record_methods, ottla_produce_methods, ottla_list_offsets_methods};
+static PyMethodDef *const method_tables[] = {
+    ottla_record_methods, ottla_produce_methods,    ottla_list_offsets_methods,
+    ottla_crc32c_methods, ottla_compaction_methods, ottla_index_methods,
+};
 
 static int add_functions(PyObject *module) {
     for (size_t index = 0; index < sizeof method_tables / sizeof *method_tables; index++)

@@ -13,6 +13,12 @@
 extern PyMethodDef ottla_record_methods[];
 extern PyMethodDef ottla_produce_methods[];
 extern PyMethodDef ottla_list_offsets_methods[];
+extern PyMethodDef ottla_crc32c_methods[];
+extern PyMethodDef ottla_compaction_methods[];
+extern PyMethodDef ottla_index_methods[];
+
+/* The CRC-32C of some bytes. */
+uint32_t ottla_crc32c(const uint8_t *at, size_t size);
 
 static inline uint16_t read_u16(const uint8_t *at) { return (uint16_t)(at[0] << 8 | at[1]); }
 

@@ -1,9 +1,5 @@
 """What cleaning makes of batches: the same bytes, fewer records, an empty header, or nothing.
 
-Tombstones and the markers of transactions without data get a delete horizon when they are first met: the time after
-which they may go (KIP-534). A batch stays as an empty header if a producer's last sequence would be lost with it, or
-if it is the last one of the round, so that the end is not lost.
-
 A batch of the dirty part was checked against its checksum when its keys were read. One of the clean part is checked
 here, and so is every batch that is made anew: damage must not be given a new, right checksum.
 """
@@ -20,46 +16,28 @@ from ottla.log_store.compaction.header_fields import (
     BASE_TIMESTAMP,
     LAST_OFFSET_DELTA,
     MAX_TIMESTAMP,
-    PRODUCER_EPOCH,
     PRODUCER_ID,
     RECORDS_COUNT,
-    Header,
 )
+from ottla.log_store.compaction.job import CleaningJob
 from ottla.log_store.compaction.key_map import KeyMap
-from ottla.log_store.compaction.rewriting import Flags, Rewritten, emptied, reduced, with_horizon
+from ottla.log_store.compaction.rewriting import Flags, Rewritten, reduced, with_horizon
 from ottla.log_store.compaction.small_batches import FEW, reduced_batches
+from ottla.log_store.compaction.special_batches import SpecialBatches, as_it_is
 from ottla.log_store.compaction.transactions import CleanedTransactions
 from ottla.log_store.files import Buffer
-from ottla.log_store.txn_index import AbortedTxn
 from ottla.wire.records.header import CONTROL_BIT, DELETE_HORIZON_BIT, TRANSACTIONAL_BIT
 from ottla.wire.records.key_scan import scan_keys
-
-ProducerTail = tuple[int, int]  # last offset with data (-1 if there is none), producer epoch
-
 
 KeptBatch = tuple[Buffer, int, int]  # its bytes, last offset and greatest timestamp
 
 
-class BatchFilter:
+class BatchFilter(SpecialBatches):
     """Decides on the batches of a log, in their order."""
 
-    def __init__(
-        self,
-        key_map: KeyMap,
-        transactions: CleanedTransactions,
-        producers: dict[int, ProducerTail],
-        *,
-        now_ms: int,
-        delete_retention_ms: int,
-        end_offset: int,
-    ) -> None:
-        self._aborted: list[AbortedTxn] = []
+    def __init__(self, job: CleaningJob, key_map: KeyMap, transactions: CleanedTransactions) -> None:
+        super().__init__(job, transactions)
         self._key_map = key_map
-        self._transactions = transactions
-        self._producers = producers
-        self._now_ms = now_ms
-        self._new_horizon_ms = now_ms + delete_retention_ms
-        self._end_offset = end_offset
 
     def filter(self, chunk: Chunk) -> list[KeptBatch]:
         """What is to be written for a chunk of batches."""
@@ -104,11 +82,6 @@ class BatchFilter:
                 kept[place] = (batch, kept[place][1], max_timestamp)
         return kept
 
-    def take_aborted(self) -> list[AbortedTxn]:
-        """The entries for the transaction index that the markers since the last call have."""
-        taken, self._aborted = self._aborted, []
-        return taken
-
     def _filter_tombstones(self, chunk: Chunk, index: int, superseded: Flags) -> Rewritten | None:
         """What becomes of a batch that has tombstones."""
         chunk.check(index)
@@ -117,58 +90,13 @@ class BatchFilter:
         tombstones = scan_keys(payload, header[RECORDS_COUNT]).tombstones
         if not header[ATTRIBUTES] & DELETE_HORIZON_BIT:
             if not all(superseded[record] for record in tombstones):
-                return with_horizon(header, payload, superseded, self._new_horizon_ms)
+                return with_horizon(header, payload, superseded, self.new_horizon_ms)
         elif self._now_ms >= header[BASE_TIMESTAMP]:
             superseded = bytearray(superseded)
             for record in tombstones:
                 superseded[record] = 1
         if 1 not in superseded:
-            return _as_it_is(chunk, index)
+            return as_it_is(chunk, index)
         if 0 not in superseded:
             return self._emptied(chunk, index)
         return reduced(header, payload, superseded)
-
-    def _filter_control(self, chunk: Chunk, index: int) -> Rewritten | None:
-        """What becomes of a marker."""
-        chunk.check(index)
-        header = chunk.headers[index]
-        marker = self._transactions.see_marker(chunk.view(index))
-        if marker.aborted is not None:
-            self._aborted.append(marker.aborted)
-        if not marker.is_removable:
-            return _as_it_is(chunk, index)
-        if not header[RECORDS_COUNT]:
-            return _as_it_is(chunk, index) if self._must_stay(header) else None
-        if not header[ATTRIBUTES] & DELETE_HORIZON_BIT:
-            return with_horizon(
-                header, bytes(chunk.payload(index)), bytes(header[RECORDS_COUNT]), self._new_horizon_ms
-            )
-        if self._now_ms >= header[BASE_TIMESTAMP]:
-            return self._emptied(chunk, index)
-        return _as_it_is(chunk, index)
-
-    def _must_stay(self, header: Header) -> bool:
-        """Whether something would be lost with a batch that has no records."""
-        last_offset = header[BASE_OFFSET] + header[LAST_OFFSET_DELTA]
-        if last_offset + 1 == self._end_offset:
-            return True
-        tail = self._producers.get(header[PRODUCER_ID])
-        if tail is None:
-            return False
-        if tail[0] >= 0:
-            return last_offset == tail[0]
-        return bool(header[ATTRIBUTES] & CONTROL_BIT) and header[PRODUCER_EPOCH] == tail[1]
-
-    def _emptied(self, chunk: Chunk, index: int) -> Rewritten | None:
-        """A batch that loses all its records."""
-        header = chunk.headers[index]
-        if not self._must_stay(header):
-            return None
-        chunk.check(index)
-        return emptied(header)
-
-
-def _as_it_is(chunk: Chunk, index: int) -> Rewritten:
-    return Rewritten(
-        chunk.data[chunk.bounds[index] : chunk.bounds[index + 1]], chunk.headers[index][MAX_TIMESTAMP]
-    )

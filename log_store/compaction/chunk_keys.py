@@ -70,6 +70,11 @@ def flags_of(key_map: KeyMap, chunk: Chunk) -> RecordFlags:
     return RecordFlags(b"".join(found), [0, *accumulate(map(len, found))], with_tombstones)
 
 
+def scan_chunk(chunk: Chunk) -> None:
+    """InvalidRecord or CorruptBatch if something is wrong with the records of a chunk."""
+    _scan(chunk, range(len(chunk.headers)), _EVERYTHING)
+
+
 def _look_at_clean(
     key_map: KeyMap,
     chunk: Chunk,

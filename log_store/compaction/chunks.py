@@ -8,8 +8,8 @@ done with a batch of one record. What can be done with all batches of a chunk in
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Final, NamedTuple, TypeVar
 
 from ottla.log_store.compaction.header_fields import (
     ATTRIBUTES,
@@ -42,6 +42,8 @@ from ottla.wire.records.records import MAX_BATCH_BYTES
 _CHUNK_BYTES: Final = 1 << 18
 
 _unpack = HEADER.unpack_from
+
+Measured = TypeVar("Measured")
 
 
 class Chunk(NamedTuple):
@@ -92,24 +94,50 @@ class Chunk(NamedTuple):
         return BatchView(self.data, self.bounds[index])
 
 
+def chunk_of_batch(path: str, position: int, data: memoryview, at: int) -> Chunk:
+    """The one batch that begins at `at` in data that was read from `position`; it must be whole."""
+    header: Header = _unpack(data, at)
+    size = header[BATCH_LENGTH] + LOG_OVERHEAD
+    return Chunk(path, position + at, data[at : at + size], [header], [0, size], header[ATTRIBUTES])
+
+
 def read_chunks(segment: Segment, position: int, throttle: Throttle) -> Iterator[Chunk]:
     """The batches from `position` to the end of a segment; CorruptBatch if they do not fill it."""
+    path = segment.file.path
+    for at, data, (headers, bounds, attributes) in read_whole_batches(
+        segment, position, throttle, _measured_batches
+    ):
+        yield Chunk(path, at, data, headers, bounds, attributes)
+
+
+def read_whole_batches(
+    segment: Segment,
+    position: int,
+    throttle: Throttle,
+    measure: Callable[[memoryview], tuple[int, Measured]],
+) -> Iterator[tuple[int, memoryview, Measured]]:
+    """The bytes from `position` to the end of a segment, some whole batches at a time, each time with where they lie.
+    `measure` says how many bytes of what was read are whole batches, and what else it found on the way."""
     path, end = segment.file.path, segment.size
     wanted = _CHUNK_BYTES
     while position < end:
         left = end - position
         data = memoryview(segment.read_fully(position, min(wanted, left)))
-        headers, bounds, attributes = _batches_in(data)
-        if headers:
-            used = bounds[-1]
+        used, measured = measure(data)
+        if used:
             throttle.spend(used)
-            yield Chunk(path, position, data[:used], headers, bounds, attributes)
+            yield position, data[:used], measured
             position += used
         else:
             size = batch_size_at(data, 0, len(data))
             if not len(data) < size <= left:
                 raise CorruptBatch(f"{path} is damaged at byte {position}: no whole batch")
             wanted = size + _CHUNK_BYTES
+
+
+def _measured_batches(data: memoryview) -> tuple[int, tuple[list[Header], list[int], int]]:
+    found = _batches_in(data)
+    return found[1][-1], found
 
 
 def _batches_in(data: memoryview) -> tuple[list[Header], list[int], int]:

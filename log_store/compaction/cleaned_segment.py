@@ -7,7 +7,9 @@ index.interval.bytes came since the last one, as when a log is written for the f
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Sequence
+from types import ModuleType
 
 from ottla.log_store.compaction.batch_filter import KeptBatch
 from ottla.log_store.compaction.job import CleaningJob
@@ -21,7 +23,9 @@ from ottla.log_store.files import (
     unlink_if_there,
 )
 from ottla.log_store.segment import Segment
-from ottla.wire.records.header import NO_TIMESTAMP
+from ottla.wire.records.header import MAX_TIMESTAMP_POSITION, NO_TIMESTAMP
+
+_unpack_max_timestamp = struct.Struct(">q").unpack_from
 
 
 class CleanedSegment:
@@ -49,12 +53,8 @@ class CleanedSegment:
         if not batches:
             return
         segment = self.segment
-        if self._first_timestamp is None:
-            self._first_timestamp = batches[0][2]
         position = segment.size
-        data = b"".join([batch[0] for batch in batches])
-        self._throttle.spend(len(data))
-        segment.file.append(data)
+        self._append(b"".join([batch[0] for batch in batches]), batches[0][2])
         base_offset = segment.base_offset
         interval, since = self._interval_bytes, self._bytes_since_entry
         greatest, greatest_offset = self._greatest
@@ -76,6 +76,33 @@ class CleanedSegment:
         segment.time_index.append_all(time_entries)
         self._bytes_since_entry, self._indexed_timestamp = since, indexed
         self._greatest = greatest, greatest_offset
+
+    def write_compiled(self, data: bytes, compiled: ModuleType) -> None:
+        """The same for batches that lie one behind the other."""
+        if not data:
+            return
+        segment = self.segment
+        position = segment.size
+        self._append(data, _unpack_max_timestamp(data, MAX_TIMESTAMP_POSITION)[0])
+        offset_entries, time_entries, since, greatest, greatest_offset, indexed = compiled.index_entries(
+            data,
+            segment.base_offset,
+            position,
+            self._interval_bytes,
+            self._bytes_since_entry,
+            *self._greatest,
+            self._indexed_timestamp,
+        )
+        segment.offset_index.append_packed(offset_entries)
+        segment.time_index.append_packed(time_entries)
+        self._bytes_since_entry, self._indexed_timestamp = since, indexed
+        self._greatest = greatest, greatest_offset
+
+    def _append(self, data: bytes, first_timestamp: int) -> None:
+        if self._first_timestamp is None:
+            self._first_timestamp = first_timestamp
+        self._throttle.spend(len(data))
+        self.segment.file.append(data)
 
     def finish(self, modified_ns: int) -> int:
         """Bring it to the disk and let go of it; returns its size. `modified_ns` is what its files tell as the time

@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from ottla.log_store.compaction.batch_filter import ProducerTail
-
 UNLIMITED: Final = float("inf")
+
+ProducerTail = tuple[int, int]  # last offset with data (-1 if there is none), producer epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

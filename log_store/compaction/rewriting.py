@@ -23,6 +23,7 @@ from ottla.log_store.compaction.header_fields import (
     MAX_TIMESTAMP,
     PRODUCER_EPOCH,
     PRODUCER_ID,
+    RECORDS_COUNT,
     Header,
 )
 from ottla.log_store.files import Buffer
@@ -32,6 +33,8 @@ from ottla.wire.records.compression import compress
 from ottla.wire.records.header import (
     CODEC_MASK,
     DELETE_HORIZON_BIT,
+    HEADER,
+    HEADER_SIZE,
     MAGIC_V2,
     NO_TIMESTAMP,
     SMALLEST_BATCH_LENGTH,
@@ -100,6 +103,21 @@ def with_horizon(header: Header, payload: bytes, superseded: Flags, horizon_ms: 
         header[ATTRIBUTES] | DELETE_HORIZON_BIT,
         horizon_ms,
         _greatest_timestamp(header, payload, bounds, superseded),
+    )
+
+
+def closed(opened: bytes) -> bytes:
+    """A batch whose records are to be compressed and lie uncompressed behind its header; its checksum is new."""
+    header: Header = HEADER.unpack_from(opened)
+    return bytes(
+        _compressed(
+            header,
+            memoryview(opened)[HEADER_SIZE:],
+            header[RECORDS_COUNT],
+            header[ATTRIBUTES],
+            header[BASE_TIMESTAMP],
+            header[MAX_TIMESTAMP],
+        ).data
     )
 
 

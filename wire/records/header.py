@@ -30,6 +30,7 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = 61
 LOG_OVERHEAD = 12  # base_offset and batch_length, which batch_length does not count
 ATTRIBUTES_POSITION = 21  # the CRC covers everything from here
+MAX_TIMESTAMP_POSITION = 35
 COUNT_POSITION = 57  # of records_count
 SMALLEST_BATCH_LENGTH = HEADER_SIZE - LOG_OVERHEAD
 MAGIC_POSITION = 16
