@@ -11,6 +11,7 @@
 
 /* Each file has a table of its functions, which the module adds. */
 extern PyMethodDef ottla_record_methods[];
+extern PyMethodDef ottla_lz4_methods[];
 extern PyMethodDef ottla_produce_methods[];
 extern PyMethodDef ottla_list_offsets_methods[];
 extern PyMethodDef ottla_crc32c_methods[];

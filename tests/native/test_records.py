@@ -2,7 +2,6 @@
 
 import random
 import struct
-import subprocess
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -14,7 +13,6 @@ from hypothesis import strategies as st
 from ottla.config.topic_config import TopicConfig
 from ottla.log_store import validation
 from ottla.log_store.validation import AppendRules, prepare_client_batch
-from ottla.native import build
 from ottla.wire.crc import crc32c
 from ottla.wire.errors import KafkaError
 from ottla.wire.records import Record, build_batch
@@ -23,21 +21,6 @@ from ottla.wire.records import scan as scan_module
 from ottla.wire.records.header import HEADER_SIZE
 
 NOW_MS = 1_700_000_000_000
-
-
-@pytest.fixture(scope="module")
-def speed() -> ModuleType:
-    """The compiled module; built if it is not there."""
-    try:
-        from ottla.native import _speed
-    except ImportError:
-        try:
-            subprocess.run(["cc", "--version"], capture_output=True, check=True)
-        except (OSError, subprocess.CalledProcessError):
-            pytest.skip("no C compiler")
-        assert build.build() is None
-        from ottla.native import _speed
-    return _speed  # type: ignore[no-any-return]
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -2,8 +2,9 @@
 
 Most of what decompressing a megabyte costs is not the codec: it is fresh memory, which the system has to clear and map
 page by page, and the copies between pieces. So the usual payload, one stream that fits into a few megabytes, is
-decompressed in one call into a buffer that stays. Whatever is unusual (several streams, a larger one, a broken one) is
-left to `compression.decompress`, which also knows how to say what is wrong.
+decompressed in one call into a buffer that stays. LZ4 is decoded by native/lz4.c where that is compiled: the libraries
+copy what they decode once or twice on its way there. Whatever is unusual (several streams, a larger one, a broken one)
+is left to `compression.decompress`, which also knows how to say what is wrong.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from ottla.native import speed
 from ottla.wire.records.compression import (
     SNAPPY_HEADER_BYTES,
     SNAPPY_MAGIC,
@@ -91,6 +93,10 @@ class Scratch:
         return (self._buffer, size) if pos == end else None
 
     def _unpack_lz4(self, data: memoryview, room: memoryview) -> Unpacked | None:
+        if speed is not None:
+            size: int | None = speed.unpack_lz4(data, room)
+            if size is not None:
+                return self._buffer, size
         if len(data) <= _SMALL_BYTES:
             import lz4.frame
 
