@@ -18,11 +18,11 @@ from typing import Any
 
 import trio
 
-from ottla.server.dispatch import CloseConnection, Dispatcher
+from ottla.server.dispatch import CloseConnection, Dispatcher, ParkedAnswer
 from ottla.server.foreign_protocols import name_foreign_protocol
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.output import Outbox
-from ottla.server.ready_clients import ReadyClients
+from ottla.server.ready_clients import ReadyClients, Timer
 
 log = logging.getLogger("ottla.server")
 
@@ -68,6 +68,10 @@ class Connection:
         self._ready_clients = ready_clients
         self._task: trio.lowlevel.Task | None = None  # while it waits to be needed
         self._rest: Coroutine[Any, Any, None] | None = None  # what the task has to await before anything else
+        self._parked: ParkedAnswer | None = None  # the request that waits without the task
+        self._timer: Timer | None = None
+        self._time_is_up = False
+        self._is_called = False
         self._failure: Exception | None = None
         self._has_left = False
         self._may_have_more = True  # bytes may be there that nobody has tried to receive
@@ -86,6 +90,7 @@ class Connection:
         except Exception:
             log.exception("connection failed peer=%s", self.peer)
         finally:
+            self._leave_parked()
             if self._ready_clients is not None:
                 self._ready_clients.remove(self._sock)
             self._drop_buffer()
@@ -130,7 +135,7 @@ class Connection:
         """Bytes have come, or the end of them: do what can be done at once, and wake the task for the rest."""
         self._may_have_more = True
         task = self._task
-        if task is not None:
+        if task is not None and self._parked is None:
             self._begin_turn()
             if not self._proceed():
                 self._task = None
@@ -143,13 +148,13 @@ class Connection:
         """Answer and receive. Returns whether that was all; if not, something is to be awaited, this connection has had
         its share of the loop, or it has ended."""
         try:
-            return self._answer_frames() and self._receive()
+            return (self._answer_frames() and self._receive()) or self._parked is not None
         except Exception as failure:  # noqa: BLE001 - the task raises it, where all ends of a connection are told
             self._failure = failure
             return False
 
     def _receive(self) -> bool:
-        while self._may_have_more:
+        while self._may_have_more and not self._stopping:
             if self._start == self._end and len(self._buffer) == BASE_BUFFER_BYTES:
                 self._start = self._end = 0  # room enough, as nearly always
             elif not self._make_room():
@@ -174,28 +179,76 @@ class Connection:
     def _answer_frames(self) -> bool:
         """Answer every whole frame in the buffer and send the answers; what is left over is the beginning of the next
         frame. Returns False at what cannot be done at once."""
-        if self._end - self._start < 4:
+        outbox = self._outbox
+        if self._end - self._start < 4 and not outbox.size_bytes:
             return True
         self.busy = True
-        outbox = self._outbox
-        while self._end - self._start >= 4:
+        while self._end - self._start >= 4 and not self._stopping:
             size = self._frame_size()
             begin = self._start + 4
             if self._end - begin < size:
                 break
             self._start = begin + size
-            self._rest = self._dispatcher.answer(self._view[begin : begin + size], outbox)
-            if self._rest is not None:
-                self.handling = True
+            rest = self._dispatcher.answer(self._view[begin : begin + size], outbox)
+            if rest is not None:
+                self._wait_for(rest)
                 return False
             if outbox.size_bytes > _FLUSH_BYTES or perf_counter() > self._turn_ends:
                 return False
-            if self._stopping:
-                break
         if outbox.size_bytes and not outbox.send_at_once():
             return False
         self.busy = False
         return True
+
+    # ---- a request that waits without the task
+
+    def _wait_for(self, rest: Coroutine[Any, Any, None] | ParkedAnswer) -> None:
+        self.handling = True
+        if isinstance(rest, ParkedAnswer):
+            clients = self._ready_clients
+            if clients is not None and (not self._outbox.size_bytes or self._outbox.send_at_once()):
+                self._parked = rest
+                self._time_is_up = False
+                self._timer = clients.call_after(rest.max_wait_seconds, self._on_time_up)
+                rest.watch(self._on_change)
+                return
+            rest = rest.wait(self._outbox)
+        self._rest = rest
+
+    def _on_change(self) -> None:
+        """What the parked request waits for may have happened; called in the middle of whatever made it happen."""
+        if not self._is_called and self._ready_clients is not None:
+            self._is_called = True
+            self._ready_clients.call_soon(self._try_parked)
+
+    def _on_time_up(self) -> None:
+        self._time_is_up = True
+        self._try_parked()
+
+    def _try_parked(self) -> None:
+        self._is_called = False
+        task = self._task
+        if self._parked is None or task is None:
+            return
+        try:
+            if not self._parked.try_to_answer(self._outbox, time_is_up=self._time_is_up):
+                return
+        except Exception as failure:  # noqa: BLE001 - as in _proceed
+            self._failure = failure
+        self._leave_parked()
+        self._begin_turn()
+        if self._failure is not None or not self._proceed():
+            self._task = None
+            trio.lowlevel.reschedule(task)
+
+    def _leave_parked(self) -> None:
+        if self._parked is not None:
+            self._parked.close()
+            self._parked = None
+            self.handling = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     # ---- what the task does
 

@@ -6,8 +6,10 @@ logged with its traceback, and closes that connection too, so that the client re
 answer.
 """
 
+from __future__ import annotations
+
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import CoroutineType
 from typing import Any
 
@@ -15,6 +17,7 @@ import trio
 
 from ottla.server.context import RequestContext
 from ottla.server.output import Outbox
+from ottla.server.parked import Parked
 from ottla.server.quick_answers import QuickAnswer
 from ottla.server.registry import Registration, Registry
 from ottla.server.turns import QUICK_ELEMENTS
@@ -33,6 +36,40 @@ class CloseConnection(Exception):
 
 class PeerGone(OSError):
     """The client left while answers were sent to it."""
+
+
+class ParkedAnswer:
+    """A request that waits without a task, on one connection."""
+
+    __slots__ = ("_dispatcher", "_header", "_parked", "_registration")
+
+    def __init__(
+        self, dispatcher: Dispatcher, registration: Registration, header: RequestHeader, parked: Parked
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._registration = registration
+        self._header = header
+        self._parked = parked
+
+    @property
+    def max_wait_seconds(self) -> float:
+        return self._parked.max_wait_seconds
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called when it is worth to try."""
+        self._parked.watch(wake)
+
+    def try_to_answer(self, outbox: Outbox, *, time_is_up: bool) -> bool:
+        """Put the answer into the outbox, if it can be given."""
+        return self._dispatcher.add_parked(self._registration, self._header, self._parked, time_is_up, outbox)
+
+    def close(self) -> None:
+        """Wait no more."""
+        self._parked.close()
+
+    def wait(self, outbox: Outbox) -> Coroutine[Any, Any, None]:
+        """The same by awaiting."""
+        return self._dispatcher.wait_for_parked(self._registration, self._header, self._parked, outbox)
 
 
 class Dispatcher:
@@ -58,7 +95,7 @@ class Dispatcher:
             except Exception:
                 log.exception("not let go of key=%s", key)
 
-    def answer(self, frame: memoryview, outbox: Outbox) -> Coroutine[Any, Any, None] | None:
+    def answer(self, frame: memoryview, outbox: Outbox) -> Coroutine[Any, Any, None] | ParkedAnswer | None:
         """Handle one request and put its response into the outbox. Returns what is left to be awaited when it cannot
         be answered at once; the answers before it are sent first then. The frame must stay as it is until then."""
         if self._quick_answers and len(frame) > 1 and not frame[0]:
@@ -96,6 +133,8 @@ class Dispatcher:
             response = registration.function(context, request)
             if type(response) is CoroutineType:
                 return self._answer_later(registration, header, response, outbox)
+            if isinstance(response, Parked):
+                return ParkedAnswer(self, registration, header, response)
             if response is not None:
                 self._add_response(registration, header, version, response, outbox)
         except (CloseConnection, PeerGone):
@@ -105,11 +144,38 @@ class Dispatcher:
             raise CloseConnection(f"internal error in {registration.api_key.name}") from None
         return None
 
+    def add_parked(
+        self,
+        registration: Registration,
+        header: RequestHeader,
+        parked: Parked,
+        time_is_up: bool,
+        outbox: Outbox,
+    ) -> bool:
+        """Put the answer of a request that waits into the outbox, if it can be given."""
+        try:
+            response = parked.answer(time_is_up=time_is_up)
+            if response is None:
+                return False
+            self._add_response(registration, header, header.api_version, response, outbox)
+        except CloseConnection:
+            raise
+        except Exception:
+            log.exception("request failed %s", _named(registration, header))
+            raise CloseConnection(f"internal error in {registration.api_key.name}") from None
+        return True
+
+    def wait_for_parked(
+        self, registration: Registration, header: RequestHeader, parked: Parked, outbox: Outbox
+    ) -> Coroutine[Any, Any, None]:
+        """The same by awaiting it."""
+        return self._answer_later(registration, header, parked, outbox)
+
     async def _answer_later(
         self,
         registration: Registration,
         header: RequestHeader,
-        waiting: Coroutine[Any, Any, Any],
+        waiting: Awaitable[Any],
         outbox: Outbox,
     ) -> None:
         """The handler has to wait."""
@@ -192,14 +258,14 @@ def _named(registration: Registration, header: RequestHeader) -> str:
     )
 
 
-async def _after_flush(outbox: Outbox, waiting: Coroutine[Any, Any, Any]) -> Any:
+async def _after_flush(outbox: Outbox, waiting: Awaitable[Any]) -> Any:
     """Send the answers that are ready, so that they do not wait for this one."""
     try:
         await outbox.flush()
-    except OSError as error:
-        waiting.close()
-        raise PeerGone(str(error)) from error
-    except BaseException:
-        waiting.close()
+    except BaseException as error:
+        if isinstance(waiting, CoroutineType):
+            waiting.close()
+        if isinstance(error, OSError):
+            raise PeerGone(str(error)) from error
         raise
     return await waiting

@@ -21,6 +21,7 @@ import logging
 import select
 import socket
 from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
 from time import perf_counter
 from typing import Protocol
 
@@ -33,6 +34,7 @@ _LOOK_SECONDS = 0.00015
 _WAKE_SECONDS = 0.0001  # what it takes to wake up, by which a wait in one's sleep seems longer
 _SURE = 8  # quick returns beyond those that count for nothing more
 _LIKELY = 3
+_FEW_TIMERS = 1000
 
 
 class Watch(Protocol):
@@ -52,6 +54,9 @@ class ReadyClients:
         self._epoll = select.epoll()
         self._epoll.register(others, select.EPOLLIN)
         self._functions: dict[int, Callable[[], None]] = {}
+        self._soon: list[Callable[[], None]] = []
+        self._timers: list[Timer] = []
+        self._tidy_timers_at = _FEW_TIMERS
         self._quick_returns = 0  # how many more clients came back quickly than did not, of late
         self.watch: Watch | None = None
 
@@ -65,20 +70,37 @@ class ReadyClients:
         if self._functions.pop(sock.fileno(), None) is not None:
             self._epoll.unregister(sock)
 
+    def call_soon(self, function: Callable[[], None]) -> None:
+        """Call a function when the call that is under way, or the pass of Trio's tasks, has ended."""
+        self._soon.append(function)
+
+    def call_after(self, seconds: float, function: Callable[[], None]) -> Timer:
+        """Call a function after that time, unless the timer is cancelled."""
+        timers = self._timers
+        if len(timers) > self._tidy_timers_at:  # most are cancelled long before their time
+            timers[:] = [timer for timer in timers if timer.function is not None]
+            heapify(timers)
+            self._tidy_timers_at = max(2 * len(timers), _FEW_TIMERS)
+        timer = Timer(perf_counter() + seconds, function)
+        heappush(timers, timer)
+        return timer
+
     def wait(self, timeout: float, max_events: int) -> list[tuple[int, int]]:
         """Serve clients until there is an event among the others, a task is runnable or the time is up; returns the
         events of the others."""
         others = self._others
-        if timeout <= 0:
+        self._call_due()
+        if timeout <= 0 or self._runnable:
             self._serve(self._epoll.poll(0, _EVENTS))
             return others.poll(0, max_events)
-        waits_since = perf_counter()
-        ends = waits_since + timeout
+        now = perf_counter()
+        ends = now + timeout
         while True:
-            if self._serve(self._look(waits_since, ends)) or self._runnable:
-                return others.poll(0, max_events)
-            waits_since = perf_counter()
-            if waits_since >= ends:
+            timers = self._timers
+            until = timers[0].at if timers and timers[0].at < ends else ends
+            has_others = self._serve(self._look(now, until))
+            now = perf_counter()
+            if has_others or self._runnable or now >= ends:
                 return others.poll(0, max_events)
 
     def _look(self, now: float, ends: float) -> list[tuple[int, int]]:
@@ -101,7 +123,7 @@ class ReadyClients:
             now = since
         else:
             quick += _WAKE_SECONDS
-        events = poll(ends - now, _EVENTS)
+        events = poll(max(ends - now, 0), _EVENTS)  # a negative time would be forever
         if events and perf_counter() - now < quick:
             self._quick_returns = min(self._quick_returns + 1, _SURE)
         elif self._quick_returns > 0:
@@ -113,9 +135,12 @@ class ReadyClients:
         if self.watch is not None:
             self.watch.begin()
             others = self._call(events)
+            self._call_due()
             self.watch.end()
-            return others
-        return self._call(events)
+        else:
+            others = self._call(events)
+            self._call_due()
+        return others
 
     def _call(self, events: list[tuple[int, int]]) -> bool:
         others = False
@@ -127,6 +152,37 @@ class ReadyClients:
             else:
                 others = True
         return others
+
+    def _call_due(self) -> None:
+        """What is to be called soon, and the timers whose time has come."""
+        timers = self._timers
+        if timers and timers[0].at <= perf_counter():
+            now = perf_counter()
+            while timers and timers[0].at <= now:
+                timer = heappop(timers)
+                if timer.function is not None:
+                    self._soon.append(timer.function)
+        while self._soon:
+            soon, self._soon = self._soon, []
+            for function in soon:
+                function()
+
+
+class Timer:
+    """Something to be done at a time of the performance counter."""
+
+    __slots__ = ("at", "function")
+
+    def __init__(self, at: float, function: Callable[[], None]) -> None:
+        self.at = at
+        self.function: Callable[[], None] | None = function
+
+    def __lt__(self, other: Timer) -> bool:
+        return self.at < other.at
+
+    def cancel(self) -> None:
+        """Do nothing when the time comes."""
+        self.function = None
 
 
 _of_this_run: trio.lowlevel.RunVar[ReadyClients | None] = trio.lowlevel.RunVar("ready_clients")

@@ -10,13 +10,15 @@ The answer carries slices of log files; the connection sends them with sendfile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import trio
 
 from ottla.server.context import RequestContext
 from ottla.server.fetch_sessions import FetchedPartition, FetchPlan, PartitionKey, TopicKey
-from ottla.server.partition import Partition
+from ottla.server.parked import Parked
+from ottla.server.partition import AppendWaiter, Partition
 from ottla.server.registry import serves
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.fetch import (
@@ -42,32 +44,6 @@ class _ReadOutcome:
     rows: list[tuple[FetchedPartition, PartitionData]] = field(default_factory=list)
     size_bytes: int = 0
     must_answer: bool = False
-
-
-class _FetchWaiter:
-    """Parks one Fetch on all its partitions until one of them grows."""
-
-    __slots__ = ("_event", "_waiting")
-
-    def __init__(self, partitions: list[Partition], *, read_committed: bool) -> None:
-        self._waiting = [
-            partition.committed_waiters if read_committed else partition.waiters for partition in partitions
-        ]
-        self._event = trio.Event()
-        for waiters in self._waiting:
-            waiters.add(self)
-
-    def notify(self) -> None:
-        self._event.set()
-
-    async def wait(self, deadline: float) -> None:
-        """Until a partition has changed or the deadline has passed."""
-        with trio.move_on_at(deadline):
-            await self._event.wait()
-
-    def close(self) -> None:
-        for waiters in self._waiting:
-            waiters.discard(self)
 
 
 class _Fetch:
@@ -180,31 +156,21 @@ class _Fetch:
             return True
         return False
 
-    async def wait_and_read(self) -> FetchResponse:
-        """Read at each change until there is enough or the time is up.
+    def answer(self, outcome: _ReadOutcome, time_is_up: bool) -> FetchResponse | None:
+        """What has been read, unless more is to be waited for."""
+        if time_is_up or self._context.broker.stopping or self.is_enough(outcome):
+            return self.respond(outcome)
+        return None
 
-        The waiter is there before each pass, the first one too: this coroutine may begin some time after it was
-        made, a pass may take turns, and nothing appended meanwhile must be missed.
-        """
-        deadline = trio.current_time() + self._request.max_wait_ms / 1000
-        while True:
-            waiter = _FetchWaiter(self._live_partitions(), read_committed=self._read_committed)
-            try:
-                outcome = await self.read_in_turns()
-                is_last = trio.current_time() >= deadline or self._context.broker.stopping
-                if is_last or self.is_enough(outcome):
-                    return self.respond(outcome)
-                await waiter.wait(deadline)
-            finally:
-                waiter.close()
-
-    def _live_partitions(self) -> list[Partition]:
+    def watched(self) -> list[set[AppendWaiter]]:
+        """Where to leave word in order to hear of changes to the partitions."""
         found = []
         for wanted in self._plan.partitions:
             try:
-                found.append(self._find(wanted))
+                partition = self._find(wanted)
             except KafkaError:
                 continue  # the read reports it
+            found.append(partition.committed_waiters if self._read_committed else partition.waiters)
         return found
 
     def respond(self, outcome: _ReadOutcome) -> FetchResponse:
@@ -227,6 +193,51 @@ class _Fetch:
                 response.responses.append(topic)
             topic.partitions.append(data)
         return response
+
+
+class _ParkedFetch(Parked):
+    """A Fetch that waits on all its partitions until there is enough."""
+
+    def __init__(self, fetch: _Fetch, max_wait_seconds: float) -> None:
+        super().__init__(max_wait_seconds)
+        self._fetch = fetch
+        self._watched: list[set[AppendWaiter]] = []
+        self.notify: Callable[[], None] = lambda: None
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        self.notify = wake
+        self._watched = self._fetch.watched()
+        for waiters in self._watched:
+            waiters.add(self)
+
+    def close(self) -> None:
+        for waiters in self._watched:
+            waiters.discard(self)
+        self._watched = []
+
+    def answer(self, *, time_is_up: bool) -> FetchResponse | None:
+        return self._fetch.answer(self._fetch.read(), time_is_up)
+
+
+async def _wait_in_turns(fetch: _Fetch, max_wait_seconds: float) -> FetchResponse:
+    """The same for very many partitions, which are read in turns with other work.
+
+    The word is left before each pass, the first one too: this coroutine may begin some time after it was made, a pass
+    may take turns, and nothing appended meanwhile must be missed.
+    """
+    deadline = trio.current_time() + max_wait_seconds
+    parked = _ParkedFetch(fetch, max_wait_seconds)
+    while True:
+        changed = trio.Event()
+        parked.watch(changed.set)
+        try:
+            response = fetch.answer(await fetch.read_in_turns(), trio.current_time() >= deadline)
+            if response is not None:
+                return response
+            with trio.move_on_at(deadline):
+                await changed.wait()
+        finally:
+            parked.close()
 
 
 def _failed(index: int, code: ErrorCode) -> PartitionData:
@@ -288,8 +299,7 @@ def handle_fetch(context: RequestContext, request: FetchRequest):  # type: ignor
         return FetchResponse(error_code=error.code)
     fetch = _Fetch(context, request, plan)
     if len(plan.partitions) > _PARTITIONS_PER_TURN:
-        return fetch.wait_and_read()
+        return _wait_in_turns(fetch, request.max_wait_ms / 1000)
     outcome = fetch.read()
-    if request.max_wait_ms > 0 and plan.partitions and not fetch.is_enough(outcome):
-        return fetch.wait_and_read()
-    return fetch.respond(outcome)
+    waits_ms = request.max_wait_ms if plan.partitions else 0
+    return fetch.answer(outcome, waits_ms <= 0) or _ParkedFetch(fetch, waits_ms / 1000)

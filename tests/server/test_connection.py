@@ -13,26 +13,63 @@ import trio
 import trio.testing
 
 from ottla.server.connection import BASE_BUFFER_BYTES, Connection
-from ottla.server.dispatch import CloseConnection
+from ottla.server.dispatch import CloseConnection, ParkedAnswer
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.output import Outbox
+from ottla.server.parked import Parked
 from ottla.server.ready_clients import ready_clients
 
 MAX_FRAME_BYTES = 1_000_000
 Answer = Callable[[bytes], Awaitable[bytes | None]]
 
 
+class Waiting(Parked):
+    """Echoes when it is told to, or "late" when the time is up."""
+
+    def __init__(self, frame: bytes) -> None:
+        super().__init__(max_wait_seconds=float(frame[4:] or b"60") if frame != b"waitfail" else 60)
+        self._frame = frame
+        self.wake: Callable[[], None] | None = None
+        self.is_ready = False
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        self.wake = wake
+
+    def close(self) -> None:
+        self.wake = None
+
+    def answer(self, *, time_is_up: bool) -> bytes | None:
+        if self._frame == b"waitfail":
+            raise ZeroDivisionError
+        return self._frame if self.is_ready else b"late" if time_is_up else None
+
+
 class EchoDispatcher:
-    """Answers a frame with what a function makes of it."""
+    """Answers a frame with what a function makes of it; one that begins with "wait" waits without a task."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
+        self.waiting: list[Waiting] = []
+
+    def add_parked(self, _: Any, __: Any, parked: Waiting, time_is_up: bool, outbox: Outbox) -> bool:
+        """As the true one does."""
+        answer = parked.answer(time_is_up=time_is_up)
+        if answer is not None:
+            outbox.add_frame([answer])
+        return answer is not None
+
+    async def wait_for_parked(self, _: Any, __: Any, parked: Waiting, outbox: Outbox) -> None:
+        await outbox.flush()
+        outbox.add_frame([await parked])
 
     def connection_closed(self) -> None:
         """Nothing is kept for a connection."""
 
-    def answer(self, frame: memoryview, outbox: Outbox) -> Coroutine[Any, Any, None] | None:
+    def answer(self, frame: memoryview, outbox: Outbox) -> Coroutine[Any, Any, None] | ParkedAnswer | None:
         """At once if the function does not wait."""
+        if frame[:4] == b"wait":
+            self.waiting.append(Waiting(bytes(frame)))
+            return ParkedAnswer(self, None, None, self.waiting[-1])  # type: ignore[arg-type]
         if self._answer is echo:
             outbox.add_frame([bytes(frame)])
             return None
@@ -325,3 +362,77 @@ async def test_a_large_answer_counts_until_the_client_has_taken_it() -> None:
         assert budget.used_bytes == 0
         assert not connection.holds_memory_since(trio.current_time() + 1)
     assert budget.used_bytes == 0
+
+
+def waiting_of(connection: Connection) -> list[Waiting]:
+    """The requests that have waited on the connection."""
+    return connection._dispatcher.waiting  # type: ignore[attr-defined, no-any-return]
+
+
+async def test_a_request_that_waits_is_answered_when_there_is_something() -> None:
+    """And what came behind it after that, in order; being told in vain changes nothing."""
+    async with connected() as (client, connection, _):
+        await client.send(framed(b"before", b"wait", b"behind"))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert await client.receive(10) == framed(b"before")
+        (waiting,) = waiting_of(connection)
+        assert connection.handling
+        assert waiting.wake is not None
+        waiting.wake()
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert waiting.wake is not None
+        await client.send(framed(b"later"))
+        waiting.is_ready = True
+        waiting.wake()
+        waiting.wake()
+        assert await client.receive(27) == framed(b"wait", b"behind", b"later")
+        assert waiting.wake is None
+        assert not connection.handling
+
+
+async def test_a_request_that_waits_is_answered_when_its_time_is_up() -> None:
+    """Several times in a row on one connection."""
+    async with connected() as (client, connection, _):
+        for _ in range(3):
+            await client.send(framed(b"wait0.01"))
+            assert await client.receive(8) == framed(b"late")
+        assert [waiting.wake for waiting in waiting_of(connection)] == [None] * 3
+
+
+async def test_a_connection_can_end_while_its_request_waits() -> None:
+    """It waits no more, whoever has ended it."""
+    async with connected() as (client, connection, _):
+        await client.send(framed(b"wait"))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert not connection.peer_has_left()
+        client.sock.close()
+        assert connection.peer_has_left()
+        connection.abort("left")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        (waiting,) = waiting_of(connection)
+        assert waiting.wake is None
+
+
+async def test_a_connection_that_stops_answers_what_waits_first() -> None:
+    """Graceful stop lets the request at hand be answered."""
+    async with connected() as (client, connection, _):
+        await client.send(framed(b"wait", b"never"))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        connection.stop()
+        (waiting,) = waiting_of(connection)
+        waiting.is_ready = True
+        assert waiting.wake is not None
+        waiting.wake()
+        assert await client.receive(100) == framed(b"wait")
+
+
+async def test_a_bug_in_what_waits_ends_its_own_connection(caplog: pytest.LogCaptureFixture) -> None:
+    """As any other bug in a handler."""
+    async with connected() as (client, connection, _):
+        await client.send(framed(b"waitfail"))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        for waiting in waiting_of(connection):
+            if waiting.wake is not None:
+                waiting.wake()
+        assert await client.receive(1) == b""
+    assert "ZeroDivisionError" in caplog.text

@@ -124,6 +124,27 @@ def test_trio_waits_itself_where_it_does_not_let_us(
     assert "clients are waited for by trio itself" in caplog.text
 
 
+async def test_timers_and_calls_that_are_due_soon() -> None:
+    """In the order of their times; a cancelled one is not called; what a call asks for soon is done, too."""
+    clients = of_this_run()
+    seen: list[str] = []
+    done = trio.Event()
+    clients.call_after(0.02, lambda: clients.call_soon(done.set))
+    clients.call_after(0.01, lambda: seen.append("second"))
+    clients.call_after(0.015, lambda: seen.append("never")).cancel()
+    clients.call_after(0.0, lambda: clients.call_soon(lambda: seen.append("first")))
+    await done.wait()
+    assert seen == ["first", "second"]
+
+
+async def test_cancelled_timers_do_not_pile_up() -> None:
+    """Requests that wait long are mostly answered long before."""
+    clients = of_this_run()
+    for _ in range(10_000):
+        clients.call_after(3600, lambda: None).cancel()
+    assert len(clients._timers) < 3000
+
+
 class Played:
     """An epoll and a clock that play what they were told: after how many microseconds the next event comes."""
 
