@@ -7,6 +7,10 @@ ARGS ?=
 WORKERS ?= 2
 # Compiled when the package is installed.
 NATIVE := $(wildcard native/*.c native/*.h)
+# What goes by it is tested with it, too; all else in Python alone.
+COMPILED_TESTS := tests/wire/records tests/log_store tests/server/handlers tests/server/test_bad_input.py \
+	compat_tests/test_raw_produce.py compat_tests/test_raw_list_offsets.py compat_tests/test_raw_record_validation.py \
+	compat_tests/test_raw_random_records.py
 
 .DEFAULT_GOAL := help
 
@@ -22,6 +26,8 @@ run: $(VENV)/.broker ## serve on 127.0.0.1:9092, data in ./data (more: make run 
 test: $(VENV)/.tests ## set up everything and run every test (some: make test ARGS=tests/wire)
 	@$(BIN)/python -m compat_tests.kafka.jars
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(ARGS)
+	@test -n "$(ARGS)" || { echo "and with what is compiled:"; \
+	OTTLA_NATIVE=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile $(COMPILED_TESTS); }
 
 .PHONY: compat
 compat: $(VENV)/.tests ## every client on Ottla and on Apache Kafka (one: make compat CLIENT=aiokafka)
