@@ -2,7 +2,6 @@
 a line on how late the event loop is on SIGUSR1."""
 
 import argparse
-import gc
 import logging
 import os
 import resource
@@ -20,6 +19,7 @@ from ottla.config.definition import ConfigError
 from ottla.config.properties import parse_properties_file
 from ottla.log_store.directory import DirectoryInUse
 from ottla.metadata.errors import MetadataError
+from ottla.server.garbage import begin_collecting
 from ottla.server.listener import BindError
 from ottla.server.log_catalog import StorageFailed
 from ottla.server.loop_lag import LoopLag
@@ -121,9 +121,7 @@ async def _heed_signals(server: Server, lag: LoopLag, signals: AsyncIterator[int
 
 
 def _announce(server: Server, started: float) -> None:
-    # What start-up left behind lives as long as the process: keep the collector from walking it again and again.
-    gc.freeze()
-    gc.enable()
+    begin_collecting()
     addresses = ",".join(str(endpoint) for endpoint in server.endpoints)
     directories = ",".join(server.broker.log_directories)
     topics = len(server.broker.image.topics_by_name)

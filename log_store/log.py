@@ -27,7 +27,7 @@ from ottla.log_store.durability import failed, failing
 from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem
 from ottla.log_store.leader_epochs import UNDEFINED_EPOCH, LeaderEpochs
 from ottla.log_store.naming import parse_partition_directory
-from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState
+from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerState, keep_window
 from ottla.log_store.producer_window import refill_window
 from ottla.log_store.reads import NOTHING, ReadResult
 from ottla.log_store.segment import Segment, base_offset_of
@@ -489,6 +489,9 @@ class Log:
     def release(self) -> None:
         """Let go of the files without writing: the log is being deleted, or its disk has failed."""
         self.is_closed = True
+        self.producers.refill_window = (
+            keep_window  # leads back here: the log could only be found by a full collection
+        )
         for segment in self.segments:
             segment.release()
 

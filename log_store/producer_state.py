@@ -66,7 +66,7 @@ class ProducerState:
         self.map_end_offset = 0
         self.first_unstable_offset: int | None = None
         self.verifications = Verifications()
-        self.refill_window: Callable[[ProducerEntry], None] = _keep_window
+        self.refill_window: Callable[[ProducerEntry], None] = keep_window
         self._last_snapshot_offset = 0
         self._snapshots: set[int] = set()
         self._ongoing: dict[int, int] = {}  # first offset -> producer id, in the order of the offsets
@@ -380,7 +380,7 @@ class ProducerState:
         unlink_if_there(self.fs, self.snapshot_path(offset))
 
 
-def _keep_window(entry: ProducerEntry) -> None:
+def keep_window(entry: ProducerEntry) -> None:
     """The window of a producer whose log cannot be asked for older batches."""
 
 

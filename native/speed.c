@@ -3,9 +3,14 @@
 #include "speed.h"
 
 static PyMethodDef *const method_tables[] = {
-    ottla_record_methods, ottla_produce_methods,    ottla_list_offsets_methods,
-    ottla_crc32c_methods, ottla_compaction_methods, ottla_index_methods,
+    ottla_record_methods,
+    ottla_produce_methods,
+    ottla_list_offsets_methods,
+    ottla_crc32c_methods,
+    ottla_compaction_methods,
+    ottla_index_methods,
     ottla_lz4_methods,
+    ottla_memory_methods,
 };
 
 static int add_functions(PyObject *module) {

@@ -124,10 +124,12 @@ class Connection:
         except OSError:
             return True
 
-    def trim(self) -> None:
-        """Give the buffer of a quiet connection back."""
-        if not self.busy and self._start == self._end and self._buffer:
-            self._drop_buffer()
+    def trim(self) -> bool:
+        """Give the buffer of a quiet connection back, if it has one."""
+        if self.busy or self._start != self._end or not self._buffer:
+            return False
+        self._drop_buffer()
+        return True
 
     # ---- what is done at once
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import trio
 
+from ottla.server.garbage import set_aside
 from ottla.server.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 
 if TYPE_CHECKING:
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
     from ottla.server.transactions.coordinator import TransactionCoordinator
 
 _MAKE_ALL_AFTER_SECONDS = 0.5
+_MODULES = (
+    "ottla.server.groups.coordinator",
+    "ottla.server.share.coordinator",
+    "ottla.server.transactions.coordinator",
+    "ottla.server.log_cleaner",
+)
 
 
 class LateParts:
@@ -88,9 +96,12 @@ class LateParts:
                 nursery.start_soon(run)
 
     async def _make_all(self) -> None:
-        """Import in a thread, a handler at a time: the loop goes on meanwhile, and a stop does not wait long."""
+        """Import in a thread, a module at a time: the loop goes on meanwhile, and a stop does not wait long."""
         if not {OFFSETS_TOPIC, TRANSACTIONS_TOPIC} & self._broker.image.topics_by_name.keys():
             await trio.sleep(_MAKE_ALL_AFTER_SECONDS)
         for registration in self._broker.registry.values():
             await trio.to_thread.run_sync(registration.load)
+        for module in _MODULES:
+            await trio.to_thread.run_sync(import_module, module)
         _ = self.groups, self.share, self.transactions, self.cleaner
+        set_aside()

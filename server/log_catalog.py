@@ -28,6 +28,7 @@ from ottla.metadata.image import (
     PartitionImage,
     TopicImage,
 )
+from ottla.server.garbage import set_aside
 from ottla.server.partition import Partition
 from ottla.server.partition_table import PartitionTable
 from ottla.server.topic_configs import TopicConfigs
@@ -38,6 +39,8 @@ from ottla.wire.uuids import MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, Uuid
 log = logging.getLogger("ottla.server")
 
 NewPartition = tuple[TopicImage, int]
+
+_MANY_PARTITIONS = 200
 
 # Why a log may not be made although its disk is well: something is in the way, or descriptors are short.
 _NOT_THE_DISK = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, *OUT_OF_DESCRIPTORS)
@@ -56,6 +59,7 @@ class LogCatalog:
         self._online = dict(directories)
         self._node_id = node_id
         self._home: dict[Log, LogDirectory] = {}
+        self._new_partitions = 0  # since the collector was last kept from what there is
 
     @property
     def directories(self) -> list[LogDirectory]:
@@ -193,6 +197,10 @@ class LogCatalog:
             self._serve(topic, index, made, topic.partitions[index].leader_epoch)
 
         await map_in_turns(serve, zip(wanted, created, strict=True))
+        self._new_partitions += len(wanted)
+        if self._new_partitions >= _MANY_PARTITIONS:
+            self._new_partitions = 0
+            set_aside()
 
     def _create_logs(
         self, image: MetadataImage, wanted: Iterable[NewPartition], now_ms: int

@@ -22,6 +22,7 @@ from ottla.server.connection import Connection
 from ottla.server.connection_limits import ConnectionLimits
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import Dispatcher
+from ottla.server.garbage import give_back
 from ottla.server.limits import Limits
 from ottla.server.listener import Listener, bind
 from ottla.server.memory_budget import MemoryBudget
@@ -32,6 +33,7 @@ log = logging.getLogger("ottla.server")
 
 _SWEEP_SECONDS = 1.0
 _TRIM_AFTER_SECONDS = 5.0
+_MANY_BUFFERS = 32
 _STALLED_FRAME_SECONDS = 30.0
 _LEFT_AFTER_SECONDS = 2.0  # long enough for a client that closes its sending side and still reads
 _STOP_SECONDS = 10.0
@@ -51,6 +53,7 @@ class Server:
         self._budget = MemoryBudget(self._limits.queued_bytes)
         self._counts = ConnectionLimits(self._limits)
         self._listeners: list[Listener] = []
+        self._connected = 0  # when it was last looked
         self._stop_requested = trio.Event()
         self.broker: Broker
         self._quick_answers: dict[int, QuickAnswer] = {}
@@ -128,13 +131,14 @@ class Server:
         while True:
             await trio.sleep(_SWEEP_SECONDS)
             try:
-                self._sweep_once()
+                if self._sweep_once() >= _MANY_BUFFERS:
+                    await trio.to_thread.run_sync(give_back)
             except Exception:
                 log.exception("sweep failed")
 
-    def _sweep_once(self) -> None:
+    def _sweep_once(self) -> int:
         """Close connections that idle, wait for nobody or hold memory others wait for; trim the buffers of
-        quiet ones.
+        quiet ones. Returns how many buffers there are less, about.
 
         Limits on connections that were changed dynamically are taken up here too.
         """
@@ -143,7 +147,10 @@ class Server:
             self._counts.update(Limits.from_config(self._applied))
         now = trio.current_time()
         starved = self._budget.has_waiters
-        for connection in self._connections():
+        connections = self._connections()
+        freed = max(0, self._connected - len(connections))
+        self._connected = len(connections)
+        for connection in connections:
             quiet = now - connection.last_active
             if connection.handling:
                 if quiet > _LEFT_AFTER_SECONDS and connection.peer_has_left():
@@ -153,4 +160,5 @@ class Server:
             elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
                 connection.abort("held memory for a frame or an answer it did not finish while others waited")
             elif starved or quiet > _TRIM_AFTER_SECONDS:
-                connection.trim()
+                freed += connection.trim()
+        return freed

@@ -1,7 +1,9 @@
 """The log: reading at every offset, rolling, time, high watermark, deletion, truncation, flushing."""
 
+import gc
 import os
 import struct
+import weakref
 from pathlib import Path
 
 import pytest
@@ -51,6 +53,21 @@ def test_a_new_log_of_a_known_epoch_writes_no_file_at_its_first_append(tmp_path:
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == made
     log.close()
     assert reopen(log, clean=True).leader_epochs.latest_epoch == 4
+
+
+def test_a_released_log_is_gone_without_the_collector(tmp_path: Path) -> None:
+    """Nothing in it leads back to it: a broker keeps the collector from its partitions."""
+    log = new_log(tmp_path)
+    append(log, producer_batch(sequence=0))
+    log.flush()
+    gone = weakref.ref(log)
+    gc.disable()
+    try:
+        log.release()
+        del log
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_read_at_every_offset(tmp_path: Path) -> None:
