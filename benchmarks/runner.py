@@ -11,6 +11,7 @@ in fewer rounds than the others is taken in the last ones.
 import subprocess
 import tempfile
 import time
+import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -178,7 +179,9 @@ class Runner:
             )
 
     def _failed(self, what: str, error: BaseException) -> None:
-        words = f"{what} failed: {type(error).__name__}: {str(error).strip()[-400:]}"
+        place = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
+        said = str(error).strip()[-400:] or (f"{place.name}: {place.line}" if place else "")
+        words = f"{what} failed: {type(error).__name__}: {said}"
         self.failures.append(words)
         self._progress.say(words)
 

@@ -108,5 +108,6 @@ GROWTH_PART = Part(
     measure_growth,
     plots=plot_growth,
     in_quick=False,
+    rounds=1,
     seconds=35,
 )

@@ -131,5 +131,6 @@ LOG_PART = Part(
     shares_broker=False,
     fill=fill,
     plots=plot_log,
-    seconds=40,
+    rounds=1,  # writing the logs takes longer than all the rest of it
+    seconds=80,
 )
