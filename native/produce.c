@@ -106,7 +106,7 @@ static PyObject *read_produce(PyObject *module, PyObject *frame) {
     take_no_tags(&reader, flexible);
     take_no_tags(&reader, flexible);
     PyObject *found = NULL;
-    Batch batch;
+    Batch batch = {0, 0, 0, 0};
     if (reader.at != NULL && reader.at == reader.end && read_batch(records, size, &batch)) {
         PyObject *name = topic_object(&topic);
         if (name != NULL)
