@@ -131,6 +131,5 @@ LOG_PART = Part(
     shares_broker=False,
     fill=fill,
     plots=plot_log,
-    rounds=1,  # writing the logs takes longer than all the rest of it
-    seconds=80,
+    seconds=40,
 )
