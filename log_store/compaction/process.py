@@ -1,8 +1,8 @@
 """The process that cleans: jobs come in as lines, answers go out as lines, the end of the input ends it at once.
 
-Cleaning asks something of every record, in Python, for seconds or minutes. In a thread of the broker it would take
-turns with the event loop at the interpreter's lock (docs/adr/0005-compaction-in-a-process.md), so it has an
-interpreter of its own, whose memory is also given back as a whole.
+Cleaning asks something of every record, for seconds or minutes, in Python where nothing is compiled. In a thread of the
+broker it would take turns with the event loop at the interpreter's lock (docs/adr/0005-compaction-in-a-process.md), so
+it has an interpreter of its own, whose memory is also given back as a whole.
 """
 
 from __future__ import annotations

@@ -201,15 +201,24 @@ def _lz4_chunks(data: Buffer) -> Iterator[bytes]:
             raise CorruptBatch("lz4: the frame is cut off")
 
 
+# Making a compressor or a decompressor takes longer than what it does with a small batch, so they are kept. One serves
+# one stream at a time: it is taken out of its list, which is atomic, and put back at the end of the stream.
+_idle_zstd_compressors: dict[int, list[Any]] = {}  # by level
+_idle_zstd_decompressors: list[Any] = []
+
+
 def _compress_zstd(data: Buffer, level: int | None) -> bytes:
     import zstandard
 
-    return zstandard.ZstdCompressor(level=3 if level is None else level).compress(data)
-
-
-# Making a decompressor takes longer than decompressing a small batch, so they are kept. One serves one stream at a
-# time: it is taken out of the list, which is atomic, and put back at the end of the stream.
-_idle_zstd_decompressors: list[Any] = []
+    level = 3 if level is None else level
+    idle = _idle_zstd_compressors.setdefault(level, [])
+    try:
+        compressor = idle.pop()
+    except IndexError:
+        compressor = zstandard.ZstdCompressor(level=level)
+    compressed: bytes = compressor.compress(data)
+    idle.append(compressor)
+    return compressed
 
 
 def _zstd_chunks(data: Buffer) -> Iterator[bytes]:

@@ -101,6 +101,17 @@ def test_zstd_frames() -> None:
         decompress(Codec.ZSTD, b"", 10**6)
 
 
+@pytest.mark.parametrize("level", [None, 1, 9])
+def test_zstd_compressors_are_used_again(level: int | None) -> None:
+    """What one writes does not depend on what it wrote before, and each level has its own."""
+    payloads = [bytes(range(256)) * 40, b"", os.urandom(3000), b"again and again " * 500]
+    expected = [
+        zstandard.ZstdCompressor(level=3 if level is None else level).compress(each) for each in payloads
+    ]
+    for _ in range(2):
+        assert [compress(Codec.ZSTD, each, level) for each in payloads] == expected
+
+
 def test_lz4_frames_of_other_writers() -> None:
     """Linked blocks, checksums and a stored size are read, although we write none."""
     import lz4.frame
