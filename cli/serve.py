@@ -1,7 +1,6 @@
 """`ottla serve`: settings from file and command line, one line when ready, a graceful stop on Ctrl-C or SIGTERM,
 a line on how late the event loop is on SIGUSR1."""
 
-import argparse
 import logging
 import os
 import resource
@@ -14,6 +13,7 @@ from time import perf_counter
 
 import trio
 
+from ottla.cli.arguments import ServeArguments
 from ottla.config.broker_config import BrokerConfig
 from ottla.config.definition import ConfigError
 from ottla.config.properties import parse_properties_file
@@ -30,7 +30,7 @@ log = logging.getLogger("ottla.cli")
 _DEFAULT_LISTENER = "127.0.0.1:9092"
 
 
-def read_settings(arguments: argparse.Namespace) -> dict[str, str]:
+def read_settings(arguments: ServeArguments) -> dict[str, str]:
     """Merge the properties file with the command line. Raises ConfigError."""
     settings: dict[str, str] = {}
     if arguments.config is not None:
@@ -63,7 +63,7 @@ def _as_listener(address: str) -> str:
     return f"PLAINTEXT://{host}:{port}"
 
 
-def serve(arguments: argparse.Namespace, started: float) -> int:
+def serve(arguments: ServeArguments, started: float) -> int:
     """Run until told to stop. A broker that cannot start says why in one sentence and exits with 1."""
     logging.basicConfig(
         level=arguments.log_level.upper(),

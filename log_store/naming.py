@@ -10,8 +10,8 @@ A long topic name is cut so that the name of a deleted directory keeps within 25
 
 from __future__ import annotations
 
+import os
 import re
-import uuid
 from typing import Final
 
 DELETE_SUFFIX: Final = "-delete"
@@ -51,5 +51,5 @@ def stray_directory(topic: str, partition: int) -> str:
 
 
 def _suffixed(topic: str, partition: int, suffix: str) -> str:
-    tail = f"-{partition}.{uuid.uuid4().hex}{suffix}"
+    tail = f"-{partition}.{os.urandom(16).hex()}{suffix}"
     return topic[: LONGEST_NAME - len(tail)] + tail

@@ -10,8 +10,9 @@ nowhere else.
 from __future__ import annotations
 
 import importlib
-import pkgutil
+import os
 from collections.abc import Awaitable, Callable
+from types import FunctionType
 from typing import Any, TypeVar
 
 from ottla.server.context import RequestContext
@@ -33,6 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _HANDLERS = "ottla.server.handlers"
 _MARK = "ottla_serves"
+_ENDS = ("py", "pyc")
 
 
 def serves(request_type: type[Any]) -> Callable[[Function], Function]:
@@ -73,7 +75,9 @@ class Registration:
         marked = [
             value
             for value in vars(module).values()
-            if hasattr(value, _MARK) and value.__module__ == module.__name__
+            if isinstance(value, FunctionType)
+            and hasattr(value, _MARK)
+            and value.__module__ == module.__name__
         ]
         if len(marked) != 1:
             raise RuntimeError(f"{module.__name__} has {len(marked)} functions marked with @serves")
@@ -100,5 +104,12 @@ Registry = dict[int, Registration]
 def load_registry() -> Registry:
     """What is served, by API key."""
     package = importlib.import_module(_HANDLERS)
-    keys = sorted(ApiKey[module.name.upper()] for module in pkgutil.iter_modules(package.__path__))
+    stems = {
+        stem for path in package.__path__ for stem, _, end in map(_parted, os.listdir(path)) if end in _ENDS
+    }
+    keys = sorted(ApiKey[stem.upper()] for stem in stems if stem != "__init__")
     return {key: Registration(key) for key in keys}
+
+
+def _parted(file_name: str) -> tuple[str, str, str]:
+    return file_name.partition(".")

@@ -10,14 +10,13 @@ A message is one class for all its versions. What Kafka's definitions say of a f
         timeout_ms: int = field(INT32, "10+", ignorable=True)
 
 Versions are written as in Kafka: `0+`, `2-5`, `7`. Every field has a default, so `ListOffsetsRequest()` is
-complete. Classes get slots, `==` and a repr at once; the constructor is made (by `dataclasses`) when the
-first instance is, because hundreds of them would be a good part of the start-up time of a broker that needs
-only a few.
+complete. Classes get slots, `==` and a repr at once; the constructor is made when the first instance is, and what
+`dataclasses` wants to know when it asks, because hundreds of them would be a good part of the start-up time of a
+broker that needs only a few.
 """
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
@@ -248,6 +247,7 @@ def structure(cls: type[T]) -> type[T]:
     namespace["__match_args__"] = names
     namespace["__field_specs__"] = specs
     namespace["__init__"] = _make_constructor
+    namespace["__dataclass_fields__"] = _DATACLASS_FIELDS
     namespace["__eq__"] = _equal
     namespace["__repr__"] = _repr
     namespace["__values__"] = attrgetter(*names) if names else _no_values
@@ -292,17 +292,46 @@ def finish(cls: type) -> None:
     """Give the class its constructor."""
     if cls.__init__ is not _make_constructor:  # type: ignore[misc]
         return
-    fields: list[tuple[str, Any, Any]] = []
-    for spec in specs_of(cls):
+    given: dict[str, Any] = {"_fresh": _BY_KIND}
+    parameters, body = ["self"], []
+    for number, spec in enumerate(specs_of(cls)):
+        name = spec.name
         if spec.default_is_fresh:
-            fields.append((spec.name, Any, dataclasses.field(default_factory=spec.fresh_default)))
+            given[f"_make_{number}"] = list if spec.is_array else spec.structure
+            parameters.append(f"{name}=_fresh")
+            body.append(f" self.{name} = _make_{number}() if {name} is _fresh else {name}")
         else:
-            fields.append((spec.name, Any, dataclasses.field(default=spec.fresh_default())))
-    surrogate: Any = dataclasses.make_dataclass(cls.__name__, fields, repr=False, eq=False, match_args=False)
+            given[f"_default_{number}"] = spec.fresh_default()
+            parameters.append(f"{name}=_default_{number}")
+            body.append(f" self.{name} = {name}")
+    exec(f"def __init__({', '.join(parameters)}):\n" + ("\n".join(body) or " pass"), given)
+    constructor = given["__init__"]
+    constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     attributes: Any = cls
-    attributes.__dataclass_fields__ = surrogate.__dataclass_fields__
-    attributes.__dataclass_params__ = surrogate.__dataclass_params__
-    attributes.__init__ = surrogate.__init__
+    attributes.__init__ = constructor
+
+
+class _DataclassFields:
+    """What `dataclasses.fields` and `replace` look for, made when they do."""
+
+    def __get__(self, instance: object, cls: type) -> Any:
+        import dataclasses
+
+        fields: list[tuple[str, Any, Any]] = []
+        for spec in specs_of(cls):
+            if spec.default_is_fresh:
+                fields.append((spec.name, Any, dataclasses.field(default_factory=spec.fresh_default)))
+            else:
+                fields.append((spec.name, Any, dataclasses.field(default=spec.fresh_default())))
+        surrogate: Any = dataclasses.make_dataclass(
+            cls.__name__, fields, repr=False, eq=False, match_args=False
+        )
+        attributes: Any = cls
+        attributes.__dataclass_fields__ = surrogate.__dataclass_fields__
+        return surrogate.__dataclass_fields__
+
+
+_DATACLASS_FIELDS = _DataclassFields()
 
 
 def _make_constructor(self: Any, *args: Any, **values: Any) -> None:

@@ -36,6 +36,8 @@ from ottla.wire.uuids import Uuid
 
 @dataclass(frozen=True, slots=True)
 class _Context:
+    """What every topic of a request is planned with."""
+
     image: MetadataImage
     node_id: int
     config: BrokerConfig

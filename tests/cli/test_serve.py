@@ -12,20 +12,63 @@ import pytest
 
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic, produce
-from ottla.cli.main import _parser
+from ottla.cli.arguments import ServeArguments, plain_serve
+from ottla.cli.parser import parser_of_commands
 from ottla.cli.serve import allow_many_files, read_settings
 from ottla.config.definition import ConfigError
 from ottla.testing import Broker
 
 
+def parsed(*arguments: str) -> ServeArguments:
+    return parser_of_commands().parse_args(arguments, ServeArguments())
+
+
 def settings(*arguments: str) -> dict[str, str]:
-    return read_settings(_parser().parse_args(["serve", *arguments]))
+    return read_settings(parsed("serve", *arguments))
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "ottla", *arguments], capture_output=True, text=True, check=False, timeout=60
     )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["--data", "here", "--listen", "localhost:0", "--listen", "A://[::1]:0"],
+        ["--data=here", "--set", "a=b=c", "--set=d=e", "--log-level", "debug", "--config", "file"],
+        ["--data=", "--set=", "--log-level=error"],
+    ],
+)
+def test_a_plain_serve_is_read_as_argparse_reads_it(arguments: list[str]) -> None:
+    """The quick way gives what the thorough one gives."""
+    plain = plain_serve(["serve", *arguments])
+    assert plain is not None
+    thorough = vars(parsed("serve", *arguments))
+    assert thorough.pop("command") == "serve"
+    assert vars(plain) == thorough
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["log", "dump", "x"],
+        ["--version"],
+        ["serve", "--help"],
+        ["serve", "--data"],
+        ["serve", "--data", "--listen"],
+        ["serve", "--dat", "x"],
+        ["serve", "--log-level", "loud"],
+        ["serve", "x"],
+        ["serve", "--", "x"],
+    ],
+)
+def test_what_is_not_plain_is_left_to_argparse(arguments: list[str]) -> None:
+    """Mistakes, abbreviations and other commands."""
+    assert plain_serve(arguments) is None
 
 
 def test_without_settings_only_this_machine_can_connect() -> None:
