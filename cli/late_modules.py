@@ -40,6 +40,7 @@ _TRIO_LOWLEVEL = (
     "disable_ki_protection enable_ki_protection in_trio_run in_trio_task notify_closing remove_instrument reschedule "
     "spawn_system_task start_thread_soon wait_readable wait_task_rescheduled wait_writable"
 )
+_CORO_CLOSED = "CORO_CLOSED"
 _BUILT_ON = ("trio", "attr", "attrs", "outcome")
 
 
@@ -112,10 +113,11 @@ def _put_off_attrs() -> None:
 
 
 def _put_off_inspection() -> None:
-    """What attrs, dataclasses and trio import for questions that they do not ask at a start but for these two."""
+    """What attrs, dataclasses and trio import for questions that they do not ask at a start but for a few."""
     if "inspect" not in sys.modules:
         inspect: Any = _begin("inspect")
-        inspect.iscoroutine = _is_coroutine
+        inspect.iscoroutine, inspect.getcoroutinestate = _is_coroutine, _coroutine_state
+        inspect.CORO_CLOSED = _CORO_CLOSED
     if "platform" not in sys.modules and sys.implementation.name == "cpython":
         platform: Any = _begin("platform")
         platform.python_implementation = _python_implementation
@@ -162,6 +164,14 @@ def _take(target: ModuleType, source: ModuleType, names: str) -> None:
 
 def _is_coroutine(thing: object) -> bool:
     return isinstance(thing, CoroutineType)
+
+
+def _coroutine_state(coroutine: CoroutineType[Any, Any, Any]) -> str:
+    if coroutine.cr_running:
+        return "CORO_RUNNING"
+    if coroutine.cr_suspended:
+        return "CORO_SUSPENDED"
+    return _CORO_CLOSED if coroutine.cr_frame is None else "CORO_CREATED"
 
 
 def _python_implementation() -> str:

@@ -8,9 +8,10 @@ name is accepted and kept as text. The numbers of ConfigType are those of Descri
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Final, Protocol
+
+from ottla.wire.dataclass import dataclass
 
 Value = bool | int | float | str | tuple[str, ...] | None
 

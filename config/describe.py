@@ -7,7 +7,6 @@ given log.retention.hours alone has no synonyms and claims to be a default.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 
 from ottla.config.broker import BROKER_CONFIGS
@@ -18,6 +17,7 @@ from ottla.config.dynamic import DYNAMIC_CONFIGS, DYNAMIC_ONLY_CONFIGS, synonyms
 from ottla.config.group_configs import GROUP_CONFIGS, group_synonym, group_values
 from ottla.config.topic_rules import topic_values
 from ottla.config.topics import TOPIC_CONFIGS, TOPIC_SYNONYMS
+from ottla.wire.dataclass import dataclass
 
 
 class ConfigSource(IntEnum):

@@ -7,10 +7,10 @@ Kafka's: names differ; ports differ unless one address is IPv4 and the other IPv
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from ottla.config.definition import ConfigError
+from ottla.wire.dataclass import dataclass
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _ENTRY: Final = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)\Z")

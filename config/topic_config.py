@@ -5,11 +5,11 @@ from parsed values by config name.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from ottla.config.definition import Value
 from ottla.config.topics import TOPIC_CONFIGS
+from ottla.wire.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class TopicConfig:
 DEFAULT_TOPIC_CONFIG: Final = TopicConfig()
 
 _FIELD_OF: Final[Mapping[str, str]] = {name: name.replace(".", "_") for name in TOPIC_CONFIGS}
-assert set(_FIELD_OF.values()) == {each.name for each in fields(TopicConfig)}
+assert set(_FIELD_OF.values()) == set(TopicConfig.__slots__)
 
 
 def topic_config_from(values: Mapping[str, Value]) -> TopicConfig:

@@ -6,11 +6,11 @@ wins, whatever the level it is set at.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from ottla.config.definition import ConfigDefinition, ConfigType, Importance, Validator, Value, by_name
 from ottla.config.validators import GzipLevel, OneOf, ThrottledReplicas, ValidList, at_least, between
+from ottla.wire.dataclass import dataclass
 
 MAX_LONG: Final = (1 << 63) - 1
 

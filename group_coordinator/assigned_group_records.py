@@ -7,11 +7,11 @@ records each: what the member is, what it shall have, and what it has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from ottla.group_coordinator.consumer.assignors.spec import Partitions
 from ottla.group_coordinator.records import CoordinatorRecord, tombstone
+from ottla.wire.dataclass import dataclass
 from ottla.wire.schema import Message
 
 Make = Callable[..., Message]

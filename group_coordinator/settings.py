@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Self
 
 from ottla.config.broker_config import BrokerConfig
+from ottla.wire.dataclass import dataclass
 
 LEAST_INITIAL_DELAY_MS = 3
 """Members that join at once are a few requests apart. Who wants no delay has them in one generation nevertheless, and

@@ -7,12 +7,12 @@ removed by `purge_deleted_files` after file.delete.delay.ms, and readers that ho
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from ottla.log_store.files import unlink_if_there
 from ottla.log_store.producer_replay import rebuild_producers
 from ottla.log_store.retention import SegmentFacts, segments_before_log_start, segments_past_retention
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ feature and left it off, it stays off.
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+
+from ottla.wire.dataclass import dataclass
 
 METADATA_VERSION = "metadata.version"
 KRAFT_VERSION = "kraft.version"

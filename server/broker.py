@@ -12,7 +12,6 @@ import random
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -40,6 +39,7 @@ from ottla.server.producer_ids import ProducerIds
 from ottla.server.registry import Registry, load_registry
 from ottla.server.storage import Storage
 from ottla.server.topic_configs import TopicConfigs
+from ottla.wire.dataclass import replace
 from ottla.wire.uuids import Uuid
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ listener on which they asked; a broker without that listener does not exist for 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ottla.metadata.image import MetadataImage, PartitionImage, TopicImage
 from ottla.metadata.records import RegisterBrokerRecord
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode
 from ottla.wire.uuids import LOST_DIRECTORY, MIGRATING_DIRECTORY, UNASSIGNED_DIRECTORY, Uuid
 

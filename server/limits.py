@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 
 from ottla.config.broker_config import BrokerConfig
+from ottla.wire.dataclass import dataclass
 
 _DEFAULT_QUEUED_BYTES = 256 * 1024 * 1024
 

@@ -16,12 +16,12 @@ further one writes a line on the time since the one before.
 
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
 from time import perf_counter, thread_time
 
 import trio
 
 from ottla.server.ready_clients import ready_clients
+from ottla.wire.dataclass import dataclass
 
 log = logging.getLogger("ottla.server")
 

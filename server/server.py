@@ -11,7 +11,6 @@ import logging
 import random
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 
 import trio
 
@@ -28,6 +27,7 @@ from ottla.server.listener import Listener, bind
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.quick_answers import QuickAnswer, quick_answers
 from ottla.server.ready_clients import ready_clients
+from ottla.wire.dataclass import replace
 
 log = logging.getLogger("ottla.server")
 

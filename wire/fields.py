@@ -324,7 +324,14 @@ class _DataclassFields:
             else:
                 fields.append((spec.name, Any, dataclasses.field(default=spec.fresh_default())))
         surrogate: Any = dataclasses.make_dataclass(
-            cls.__name__, fields, repr=False, eq=False, match_args=False
+            cls.__name__,
+            fields,
+            repr=False,
+            eq=False,
+            match_args=False,
+            namespace={
+                "__doc__": ""
+            },  # else it makes one up from the signature, which takes longer than all the rest
         )
         attributes: Any = cls
         attributes.__dataclass_fields__ = surrogate.__dataclass_fields__

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from ottla.group_coordinator.group import Committer
 from ottla.group_coordinator.records import CoordinatorRecord, tombstone
 from ottla.group_coordinator.records.classic_group import GroupMetadataKey, GroupMetadataValue
 from ottla.group_coordinator.records.offsets import OffsetCommitValue
+from ottla.wire.dataclass import dataclass, field
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.join_group import JoinGroupRequestProtocol
 

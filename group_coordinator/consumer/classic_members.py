@@ -6,8 +6,6 @@ take; joining is a step of reconciliation, and SyncGroup hands out what they hol
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ottla.group_coordinator.consumer.checks import check_instance, check_room
 from ottla.group_coordinator.consumer.consumer_protocol import (
     CONSUMER_PROTOCOL_TYPE,
@@ -26,6 +24,7 @@ from ottla.group_coordinator.consumer.state import ConsumerGroup
 from ottla.group_coordinator.consumer.target import Target
 from ottla.group_coordinator.consumer.update import find_target, move_on, take_in_subscription
 from ottla.group_coordinator.effects import GroupRequest
+from ottla.wire.dataclass import replace
 from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage
 from ottla.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from ottla.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ottla.group_coordinator.consumer import new_records
@@ -24,6 +23,7 @@ from ottla.group_coordinator.consumer.member import (
 from ottla.group_coordinator.consumer.state import ConsumerGroup
 from ottla.group_coordinator.consumer.update import find_target, move_on, take_in_subscription
 from ottla.group_coordinator.effects import GroupRequest
+from ottla.wire.dataclass import replace
 from ottla.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,

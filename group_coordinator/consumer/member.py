@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
+from ottla.wire.dataclass import dataclass, field
 from ottla.wire.uuids import Uuid
 
 LEAVE_EPOCH: Final = -1

@@ -7,12 +7,12 @@ those partitions. So no partition has two owners, and members that lose nothing 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 from ottla.group_coordinator.consumer.assignors.spec import Partitions
 from ottla.group_coordinator.consumer.member import NOTHING, ConsumerGroupMember, Held, MemberState
 from ottla.group_coordinator.consumer.state import UNOWNED
+from ottla.wire.dataclass import dataclass, replace
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.uuids import Uuid
 

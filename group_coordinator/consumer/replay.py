@@ -6,7 +6,6 @@ A tombstone of something unknown is ignored: after compaction it may be all that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import replace
 from typing import Any, Final
 
 from ottla.group_coordinator.consumer.member import (
@@ -40,6 +39,7 @@ from ottla.group_coordinator.records.consumer_group import (
     ConsumerGroupRegularExpressionKey,
     ConsumerGroupRegularExpressionValue,
 )
+from ottla.wire.dataclass import replace
 from ottla.wire.schema import Message
 
 Groups = MutableMapping[str, Group]

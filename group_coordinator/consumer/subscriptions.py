@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from ottla.group_coordinator.consumer.member import ConsumerGroupMember
 from ottla.group_coordinator.consumer.resolved import ResolvedRegex
 from ottla.group_coordinator.consumer.state import ConsumerGroup, is_homogeneous
 from ottla.group_coordinator.topics import Topics
+from ottla.wire.dataclass import dataclass
 from ottla.wire.uuids import Uuid
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, MutableMapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 from ottla.group_coordinator.consumer.assignors.spec import GroupSpec, MemberSpec, Partitions
@@ -26,6 +25,7 @@ from ottla.group_coordinator.share.state_changes import (
 )
 from ottla.group_coordinator.topics import Topics
 from ottla.group_coordinator.turn import Turn
+from ottla.wire.dataclass import dataclass, replace
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.share_group_heartbeat import (
     Assignment,

@@ -6,7 +6,6 @@ A tombstone of something unknown is ignored: after compaction it may be all that
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import replace
 from typing import Any, Final
 
 from ottla.group_coordinator.consumer.member import LEAVE_EPOCH
@@ -28,6 +27,7 @@ from ottla.group_coordinator.records.share_group import (
     TopicPartitionsInfo,
 )
 from ottla.group_coordinator.share.state import ShareGroup, ShareGroupMember, StateMetadata, TopicState
+from ottla.wire.dataclass import replace
 from ottla.wire.schema import Message
 from ottla.wire.uuids import Uuid
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple
 
 from ottla.group_coordinator.consumer.assignors.spec import Partitions
@@ -16,6 +15,7 @@ from ottla.group_coordinator.group import Committer, PartitionCheck
 from ottla.group_coordinator.records import CoordinatorRecord
 from ottla.group_coordinator.records.offsets import OffsetCommitValue
 from ottla.group_coordinator.share.new_records import group_tombstones
+from ottla.wire.dataclass import dataclass, field
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.uuids import Uuid
 

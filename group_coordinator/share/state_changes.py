@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from ottla.group_coordinator.share.state import ShareGroup, StateMetadata, TopicState
 from ottla.group_coordinator.topics import Topics
+from ottla.wire.dataclass import replace
 from ottla.wire.uuids import Uuid
 
 UNKNOWN_TOPIC = "<UNKNOWN>"  # Kafka's word in the records

@@ -12,10 +12,10 @@ The states of a record and their ways:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final
 
+from ottla.wire.dataclass import dataclass, replace
 from ottla.wire.errors import ErrorCode, KafkaError
 
 

@@ -7,7 +7,6 @@ many updates a snapshot is written, so that what is in front of the oldest neede
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from ottla.group_coordinator.share_partition.partition import StateBatch
@@ -21,6 +20,7 @@ from ottla.group_coordinator.share_state.records import (
     ShareUpdateValue,
 )
 from ottla.group_coordinator.topics import Topics
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.uuids import Uuid
 

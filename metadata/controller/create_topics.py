@@ -7,7 +7,6 @@ can be made are made in one atomic batch: a TopicRecord, its ConfigRecords, its 
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ottla.config.broker_config import BrokerConfig
 from ottla.config.topic_rules import validate_topic_configs
@@ -23,6 +22,7 @@ from ottla.metadata.topic_names import (
     topic_name_error,
     unify_collision_characters,
 )
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.create_topics import (
     CreatableTopic,

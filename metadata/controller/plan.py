@@ -4,10 +4,10 @@ Planning is pure. It reads the image, never changes it, and decides everything; 
 refused any more, except by the disk.
 """
 
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from ottla.metadata.records import MetadataRecord
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode, KafkaError
 
 Response = TypeVar("Response")

@@ -1,10 +1,9 @@
 """AllocateProducerIds: producer ids are given to brokers in blocks of 1,000 and never given again."""
 
-from dataclasses import dataclass
-
 from ottla.metadata.controller.plan import Plan
 from ottla.metadata.image import MetadataImage
 from ottla.metadata.records import ProducerIdsRecord
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode, KafkaError
 
 PRODUCER_ID_BLOCK_SIZE = 1000

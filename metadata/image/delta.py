@@ -1,8 +1,7 @@
 """What one commit changed in the image: what the server has to act on (make and delete logs, new configs)."""
 
-from dataclasses import dataclass, field
-
 from ottla.metadata.image.topics import PartitionImage, TopicImage
+from ottla.wire.dataclass import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

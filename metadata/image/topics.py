@@ -4,12 +4,12 @@ A partition's image is a value: a change makes a new one, so whoever holds one c
 many, which differ in little: it is a tuple, and the lists in it are shared.
 """
 
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 
 from ottla.metadata.errors import MetadataError
 from ottla.metadata.records import NO_LEADER_CHANGE, PartitionChangeRecord, PartitionRecord
+from ottla.wire.dataclass import dataclass, field
 from ottla.wire.uuids import MIGRATING_DIRECTORY, Uuid, format_uuid
 
 T = TypeVar("T")

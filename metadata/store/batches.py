@@ -1,13 +1,13 @@
 """Metadata records in record batches, both ways: for the log and for snapshots."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 
 from ottla.metadata.control_records import KRaftVersionRecord, LeaderChangeMessage
 from ottla.metadata.errors import MetadataError
 from ottla.metadata.records import MetadataRecord
 from ottla.metadata.records.frame import decode_record, encode_record
 from ottla.metadata.voters_record import VotersRecord
+from ottla.wire.dataclass import dataclass, field
 from ottla.wire.errors import KafkaError, MalformedMessage
 from ottla.wire.records.builder import build_batch
 from ottla.wire.records.control import ControlType, control_type_of

@@ -12,7 +12,6 @@ up; then nothing is touched.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from ottla.config.properties import parse_properties_file
 from ottla.log_store.files import OS_FILE_SYSTEM, write_file
 from ottla.metadata.errors import MetadataError
 from ottla.metadata.ids import usable_uuid
+from ottla.wire.dataclass import dataclass
 from ottla.wire.uuids import Uuid, format_uuid, parse_uuid
 
 FILE_NAME = "meta.properties"

@@ -5,11 +5,11 @@ whose voters stand in the log. Ottla votes for itself alone, so it leads every e
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.log_store.files import OS_FILE_SYSTEM, write_file
 from ottla.metadata.errors import MetadataError
+from ottla.wire.dataclass import dataclass
 from ottla.wire.uuids import ZERO_UUID, format_uuid
 
 FILE_NAME = "quorum-state"

@@ -10,7 +10,6 @@ It is written beside its place and renamed into it, so a snapshot that has its n
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ottla.log_store.files import OS_FILE_SYSTEM, fsync_path
@@ -23,6 +22,7 @@ from ottla.metadata.errors import MetadataError
 from ottla.metadata.records import MetadataRecord
 from ottla.metadata.store.batches import DecodedBatch, chunked, decode_batch, metadata_batch
 from ottla.metadata.voters_record import VotersRecord
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import KafkaError
 from ottla.wire.records.builder import build_batch
 from ottla.wire.records.control import ControlType, control_key

@@ -11,7 +11,6 @@ a change plans it on the image as it is, so changes are made one after the other
 import logging
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
@@ -54,6 +53,7 @@ from ottla.metadata.store.snapshots import (
     write_snapshot,
 )
 from ottla.metadata.voters_record import VotersRecord
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.control import ControlType, build_control_batch
 from ottla.wire.schema import encode

@@ -11,7 +11,6 @@ The answer carries slices of log files; the connection sends them with sendfile.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import trio
 
@@ -20,6 +19,7 @@ from ottla.server.fetch_sessions import FetchedPartition, FetchPlan, PartitionKe
 from ottla.server.parked import Parked
 from ottla.server.partition import AppendWaiter, Partition
 from ottla.server.registry import serves
+from ottla.wire.dataclass import dataclass, field
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.fetch import (
     AbortedTransaction,

@@ -7,9 +7,9 @@ epoch.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Final
 
+from ottla.wire.dataclass import dataclass, field
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.uuids import Uuid
 

@@ -36,6 +36,8 @@ async def main():
         with trio.move_on_after(0):
             await trio.sleep_forever()
         await trio.lowlevel.checkpoint()
+        async with trio.Lock():
+            pass
         with trio.open_signal_receiver(10):
             pass
 
@@ -103,6 +105,31 @@ print(type(trio).__name__, type(attr).__name__, "ssl" in sys.modules)
 trio.run(trio.sleep, 0)
 """
     assert run(script).split() == ["module", "module", "True"]
+
+
+def test_the_states_of_a_coroutine_are_those_of_inspect() -> None:
+    """What trio asks at each lock, answered without inspect and with it."""
+    script = """
+import inspect, types
+
+@types.coroutine
+def pause():
+    yield
+
+async def run():
+    states.append(inspect.getcoroutinestate(coroutine))
+    await pause()
+
+states = []
+coroutine = run()
+states.append(inspect.getcoroutinestate(coroutine))
+coroutine.send(None)
+states.append(inspect.getcoroutinestate(coroutine))
+coroutine.close()
+states.append(inspect.getcoroutinestate(coroutine))
+print(states, states[-1] == inspect.CORO_CLOSED, inspect.iscoroutine(coroutine), inspect.iscoroutine(run))
+"""
+    assert run(BEGIN + script) == run(script)
 
 
 def test_a_value_of_the_wrong_type_is_refused_as_by_attrs() -> None:

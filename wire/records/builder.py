@@ -8,9 +8,9 @@ is the base, unless a delete horizon takes its place (KIP-534), and offsets are 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ottla.wire.crc import crc32c
+from ottla.wire.dataclass import replace
 from ottla.wire.records.compression import Codec, compress
 from ottla.wire.records.header import (
     ATTRIBUTES_POSITION,

@@ -16,8 +16,8 @@ piece of the stream and one record at a time, so a batch that decompresses to gi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.compression import Buffer, Codec, decompress_chunks
 from ottla.wire.records.header import HEADER_SIZE, LOG_APPEND_TIME, LOG_OVERHEAD, BatchView

@@ -1,9 +1,9 @@
 """What an assignor gets and gives."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from ottla.wire.dataclass import dataclass
 from ottla.wire.uuids import Uuid
 
 Partitions = Mapping[Uuid, frozenset[int]]
