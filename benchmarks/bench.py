@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from benchmarks import clients
 from benchmarks.client_process import run_client
+from benchmarks.first_acknowledgement import FirstAcknowledgement
 from benchmarks.measures import Entry, Figures, Measure
 from benchmarks.process_figures import Stopwatch
 from benchmarks.report import Section
@@ -47,11 +48,11 @@ class Bench:
         broker: BrokerProcess | None,
         quick: bool,
         say: Callable[[Measure, Entry], None],
-        started_at: float = 0.0,
+        first: FirstAcknowledgement | None = None,
     ) -> None:
         self._broker = broker
         self.quick = quick
-        self.started_at = started_at
+        self._first = first
         self.entries: dict[str, Entry] = {}
         self._topics: list[str] = []
         self._say = say
@@ -61,6 +62,12 @@ class Bench:
         """The broker that is measured; a part of the machine has none."""
         assert self._broker is not None, "no broker runs in this part"
         return self._broker
+
+    @property
+    def first(self) -> FirstAcknowledgement:
+        """The client that was there before the broker; a part of the start has one."""
+        assert self._first is not None, "this part is not of the start"
+        return self._first
 
     def size(self, full: T, quick: T) -> T:
         """How much, in a full run and in a short one."""

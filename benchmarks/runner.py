@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -22,6 +23,7 @@ from confluent_kafka import KafkaException
 from benchmarks import clients, raw_load
 from benchmarks.bench import BROKER_NAMES, MACHINE, SHARED_SETTINGS, Bench, Part, make_broker
 from benchmarks.client_process import ClientFailed, run_client
+from benchmarks.first_acknowledgement import FirstAcknowledgement
 from benchmarks.loop_lag import read_lag
 from benchmarks.process_figures import OtherWork
 from benchmarks.progress import Progress
@@ -94,11 +96,11 @@ class Runner:
             broker = make_broker(name, None, SHARED_SETTINGS)
             try:
                 broker.prepare()
-                started_at = time.perf_counter()
-                with broker:
-                    if left[0].is_of_start:
-                        self._attempt(left.pop(0), name, number, broker, started_at)
-                    self._warm_up(broker)
+                with _client_of_start(left[0], broker) as first, broker:
+                    if first is not None:
+                        self._attempt(left.pop(0), name, number, broker, first)
+                    if left:
+                        self._warm_up(broker)
                     while left and _lives(broker):
                         self._attempt(left.pop(0), name, number, broker)
             except FAILURES as error:
@@ -135,11 +137,16 @@ class Runner:
         return directory
 
     def _attempt(
-        self, part: Part, name: str, number: int, broker: BrokerProcess | None, started_at: float = 0.0
+        self,
+        part: Part,
+        name: str,
+        number: int,
+        broker: BrokerProcess | None,
+        first: FirstAcknowledgement | None = None,
     ) -> None:
         """Run a part, and keep the figures it took."""
         self._progress.begin(f"[{number + 1}/{self._rounds}] {name} {part.name}")
-        bench = Bench(broker, self._quick, self._progress.figure, started_at)
+        bench = Bench(broker, self._quick, self._progress.figure, first)
         # The first look begins the measurement, and later ones leave out what was before. Nothing must be before the
         # first acknowledgement.
         watched = None if part.is_of_start else broker
@@ -193,6 +200,20 @@ class Runner:
             if any(set(self._names(part)) <= each.keys() for each in results.rounds):
                 results.other_cores = other_cores
                 save(results, self._quick)
+
+
+@contextmanager
+def _client_of_start(part: Part, broker: BrokerProcess) -> Iterator[FirstAcknowledgement | None]:
+    """Who knocks before the broker is there, if that is what the part measures."""
+    if not part.is_of_start:
+        yield None
+        return
+    client = FirstAcknowledgement(broker)
+    client.start()
+    try:
+        yield client
+    finally:
+        client.end()
 
 
 def _lives(broker: BrokerProcess) -> bool:

@@ -11,6 +11,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
@@ -41,6 +42,7 @@ class BrokerProcess(ABC):
         self.properties = dict(properties or {})
         self.port = port
         self.process: subprocess.Popen[str] | None = None
+        self.spawned_at = 0.0  # by time.perf_counter
         self.log_path = self.scratch_dir / "broker.log"
 
     def prepare(self) -> None:
@@ -99,6 +101,7 @@ class BrokerProcess(ABC):
     def _spawn(self, command: list[str], *environment: tuple[str, str]) -> subprocess.Popen[str]:
         assert self.process is None, "the broker runs already"
         with self.log_path.open("a") as log:
+            self.spawned_at = time.perf_counter()
             self.process = subprocess.Popen(
                 [*dying_with_its_parent(), *command],
                 stdin=subprocess.DEVNULL,
