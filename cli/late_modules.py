@@ -113,11 +113,14 @@ def _put_off_attrs() -> None:
 
 
 def _put_off_inspection() -> None:
-    """What attrs, dataclasses and trio import for questions that they do not ask at a start but for a few."""
+    """What attrs, logging and trio import for questions that they do not ask at a start but for a few."""
     if "inspect" not in sys.modules:
         inspect: Any = _begin("inspect")
         inspect.iscoroutine, inspect.getcoroutinestate = _is_coroutine, _coroutine_state
         inspect.CORO_CLOSED = _CORO_CLOSED
+    for name in ("tokenize", "traceback"):
+        if name not in sys.modules:
+            _begin(name)
     if "platform" not in sys.modules and sys.implementation.name == "cpython":
         platform: Any = _begin("platform")
         platform.python_implementation = _python_implementation

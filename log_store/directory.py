@@ -17,16 +17,13 @@ logs take nothing any more, nothing is written to it, and the next start recover
 from __future__ import annotations
 
 import fcntl
-import json
 import logging
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from ottla.config.topic_config import TopicConfig
 from ottla.log_store.checkpoints import (
@@ -55,6 +52,9 @@ from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS
 from ottla.log_store.recovery import DamagedLog
 from ottla.wire.errors import KafkaError
 from ottla.wire.uuids import Uuid
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 logger = logging.getLogger("ottla.log_store")
 
@@ -122,16 +122,19 @@ class LogDirectory:
             fsync_path(self.fs, self.path)
         checkpoints = {name: self._read_checkpoint(name) for name in _CHECKPOINTS}
         found = self._partitions()
-        with ThreadPoolExecutor(threads, "ottla-log-open") as pool:
-            opening = {
-                pool.submit(self._open_log, key, path, config_for(key[0]), checkpoints, now_ms): key
-                for key, path in found
-            }
-            self._wait_until_opened(opening)
-        for future, key in opening.items():
-            opened = future.result()
-            if opened is not None:
-                self.logs[key] = opened
+        if found:
+            from concurrent.futures import ThreadPoolExecutor
+
+            with ThreadPoolExecutor(threads, "ottla-log-open") as pool:
+                opening = {
+                    pool.submit(self._open_log, key, path, config_for(key[0]), checkpoints, now_ms): key
+                    for key, path in found
+                }
+                self._wait_until_opened(opening)
+            for future, key in opening.items():
+                opened = future.result()
+                if opened is not None:
+                    self.logs[key] = opened
         known = self.logs.keys() | {parse_partition_directory(name) for name in self.failed}
         if any(offsets.keys() - known for offsets in checkpoints.values()):
             # A topic of the same name must not begin with the offsets of one that is gone.
@@ -202,6 +205,8 @@ class LogDirectory:
 
     def _wait_until_opened(self, opening: dict[Future[Log | None], TopicPartition]) -> None:
         """Wait for all, with a line now and then if it takes long."""
+        from concurrent.futures import wait
+
         waiting = set(opening)
         while True:
             waiting = wait(waiting, timeout=_PROGRESS_SECONDS).not_done
@@ -232,13 +237,15 @@ class LogDirectory:
         if self.failure is not None:
             self.release()
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(_CLOSING_THREADS, "ottla-log-close") as pool:  # they mostly wait for fsync
             closed = list(pool.map(_close_log, self.logs.values()))
         clean = not self.failed and all(closed)
         if self.failure is None:  # it may have failed while closing
             self.write_checkpoints()
         if clean and self.failure is None:
-            text = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
+            text = f'{{"version":0,"brokerEpoch":{broker_epoch}}}'
             try:
                 write_file(self.fs, os.path.join(self.path, CLEAN_SHUTDOWN_FILE), text.encode(), sync=True)
             except OSError as error:
@@ -337,6 +344,8 @@ class LogDirectory:
         """Remove the directories of deleted partitions that are due (all of them if `now_ms` is None); may run
         in a worker thread. Returns how many."""
         due = [file for file in self._deleted if file.is_due(now_ms)]
+        import shutil
+
         for file in due:
             shutil.rmtree(file.path, ignore_errors=True)
             self._deleted.remove(file)
@@ -395,6 +404,8 @@ class LogDirectory:
                 content = file.read()
         except FileNotFoundError:
             return False, -1
+        import json
+
         try:
             return True, int(json.loads(content)["brokerEpoch"])
         except (ValueError, KeyError, TypeError):  # Kafka takes the mere presence for a clean stop

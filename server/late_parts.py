@@ -6,6 +6,7 @@ a topic without groups, answers its first clients without having read it.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Awaitable, Callable
 from functools import cached_property
 from importlib import import_module
@@ -31,6 +32,8 @@ _MODULES = (
     "ottla.server.transactions.coordinator",
     "ottla.server.log_cleaner",
 )
+# What others import when they first need it. It is there by then: somebody may have taken the last file descriptor.
+_NEEDED_SOME_DAY = ("concurrent.futures.thread", "json", "shutil")
 
 
 class LateParts:
@@ -99,9 +102,16 @@ class LateParts:
         """Import in a thread, a module at a time: the loop goes on meanwhile, and a stop does not wait long."""
         if not {OFFSETS_TOPIC, TRANSACTIONS_TOPIC} & self._broker.image.topics_by_name.keys():
             await trio.sleep(_MAKE_ALL_AFTER_SECONDS)
+        await trio.to_thread.run_sync(_import_what_is_needed_some_day)
         for registration in self._broker.registry.values():
             await trio.to_thread.run_sync(registration.load)
         for module in _MODULES:
             await trio.to_thread.run_sync(import_module, module)
         _ = self.groups, self.share, self.transactions, self.cleaner
         set_aside()
+
+
+def _import_what_is_needed_some_day() -> None:
+    for name in _NEEDED_SOME_DAY:
+        import_module(name)
+    _ = traceback.TracebackException  # it may have been put off

@@ -61,7 +61,9 @@ def _resolve(endpoint: Endpoint) -> tuple[int, tuple[str, int] | tuple[str, int,
         if socket.has_dualstack_ipv6():
             return socket.AF_INET6, ("::", endpoint.port, 0, 0)
         return socket.AF_INET, ("0.0.0.0", endpoint.port)
-    found = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_STREAM)
+    # As bytes it needs none of the code for names in other scripts.
+    host = endpoint.host.encode() if endpoint.host.isascii() else endpoint.host
+    found = socket.getaddrinfo(host, endpoint.port, type=socket.SOCK_STREAM)
     found.sort(key=lambda entry: entry[0] != socket.AF_INET)
     family, _, _, _, address = found[0]
     return family, address  # type: ignore[return-value]

@@ -11,8 +11,8 @@ Every log directory has one. Cluster and node must be the same in all of them, o
 up; then nothing is touched.
 """
 
+import time
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ottla.config.properties import parse_properties_file
@@ -72,7 +72,7 @@ def read_meta_properties(directory: Path) -> MetaProperties | None:
 
 def write_meta_properties(directory: Path, properties: MetaProperties, now_ms: int) -> None:
     """Put the file in place at once and durably."""
-    moment = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
+    moment = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(now_ms // 1000))
     text = (
         f"#\n#{moment}\n"
         f"node.id={properties.node_id}\n"

@@ -4,7 +4,6 @@ Version 0 goes with a static quorum (kraft.version 0) and lists the voters; vers
 whose voters stand in the log. Ottla votes for itself alone, so it leads every epoch that it writes here.
 """
 
-import json
 from pathlib import Path
 
 from ottla.log_store.files import OS_FILE_SYSTEM, write_file
@@ -30,6 +29,8 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None
+    import json
+
     try:
         values = json.loads(text)
         version = values["data_version"]
@@ -46,23 +47,15 @@ def read_quorum_state(directory: Path) -> QuorumState | None:
 
 def write_quorum_state(directory: Path, node_id: int, leader_epoch: int, kraft_version: int) -> None:
     """Write down durably that this node leads `leader_epoch`."""
+    # As text: writing it is a part of the first start, and what writes JSON is not needed for anything else then.
     if kraft_version == 0:
-        state = {
-            "clusterId": "",
-            "leaderId": node_id,
-            "leaderEpoch": leader_epoch,
-            "votedId": -1,
-            "appliedOffset": 0,
-            "currentVoters": [{"voterId": node_id}],
-            "data_version": 0,
-        }
+        text = (
+            f'{{"clusterId":"","leaderId":{node_id},"leaderEpoch":{leader_epoch},"votedId":-1,"appliedOffset":0,'
+            f'"currentVoters":[{{"voterId":{node_id}}}],"data_version":0}}'
+        )
     else:
-        state = {
-            "leaderId": node_id,
-            "leaderEpoch": leader_epoch,
-            "votedId": -1,
-            "votedDirectoryId": format_uuid(ZERO_UUID),
-            "data_version": 1,
-        }
-    text = json.dumps(state, separators=(",", ":"))
+        text = (
+            f'{{"leaderId":{node_id},"leaderEpoch":{leader_epoch},"votedId":-1,'
+            f'"votedDirectoryId":"{format_uuid(ZERO_UUID)}","data_version":1}}'
+        )
     write_file(OS_FILE_SYSTEM, str(directory / FILE_NAME), text.encode(), sync=True)

@@ -11,7 +11,17 @@ import sys
 from ottla.cli.late_modules import LateModule, put_off_trio
 put_off_trio()
 """
-LATE = ("trio", "trio.lowlevel", "attr", "attrs", "attr.validators", "inspect", "platform")
+LATE = (
+    "trio",
+    "trio.lowlevel",
+    "attr",
+    "attrs",
+    "attr.validators",
+    "inspect",
+    "platform",
+    "traceback",
+    "tokenize",
+)
 
 
 def run(script: str) -> str:
@@ -51,9 +61,9 @@ print(*(name for name in LATE if type(sys.modules[name]) is not LateModule))
 def test_what_is_asked_for_comes() -> None:
     """Every name of the whole modules is there, and is the same as in a process that put nothing off."""
     script = """
-import attr, attrs, attr.validators, inspect, platform, trio, trio.lowlevel
+import attr, attrs, attr.validators, inspect, platform, tokenize, traceback, trio, trio.lowlevel
 trio.SSLStream, trio.lowlevel.open_process, attr.evolve, attrs.evolve, attr.validators.in_
-inspect.signature, platform.node
+inspect.signature, platform.node, traceback.format_exc, tokenize.open
 for name in LATE:
     module = sys.modules[name]
     print(name, type(module).__name__, *sorted(each for each in vars(module) if not each.startswith("_")))
