@@ -203,7 +203,7 @@ def test_many_passes(speed: ModuleType, batches: list[list[tuple[int, Any]]], ke
     """However little memory the map has, every round comes further, and consumers end up with the same."""
     with TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         patch.setattr(cleaner, "speed", speed)
-        log = new_log(Path(directory), internal_segment_bytes=2000, delete_retention_ms=RETENTION_MS)
+        log = new_log(Path(directory), internal_segment_bytes=8000, delete_retention_ms=RETENTION_MS)
         for pairs in batches:
             made = [Record(index, NOW_MS, b"%d" % key, value) for index, (key, value) in enumerate(pairs)]
             append(log, memoryview(bytearray(build_batch(made))))
