@@ -9,7 +9,7 @@ other task might have.
 
 A sleeping processor takes long to wake up: on a virtual machine tens of microseconds, as long as a small request takes
 altogether. A client that sends its next request as soon as it has the answer is back before that pays. So while clients
-come back that quickly, the loop looks for them a little longer before it sleeps.
+with small requests come back that quickly, the loop looks for them a little longer before it sleeps.
 
 Where Trio is not as this expects (another kind of epoll, another version), `install` says so and connections wait
 for their bytes by Trio's own means.
@@ -34,6 +34,7 @@ _LOOK_SECONDS = 0.00015
 _WAKE_SECONDS = 0.0001  # what it takes to wake up, by which a wait in one's sleep seems longer
 _SURE = 8  # quick returns beyond those that count for nothing more
 _LIKELY = 3
+_BRISK_SECONDS = 0.0001  # what took longer was much work, beside which it is no matter to be woken
 _FEW_TIMERS = 1000
 
 
@@ -58,6 +59,7 @@ class ReadyClients:
         self._timers: list[Timer] = []
         self._tidy_timers_at = _FEW_TIMERS
         self._quick_returns = 0  # how many more clients came back quickly than did not, of late
+        self._is_brisk = True  # the clients that were served last took next to no time
         self.watch: Watch | None = None
 
     def add(self, sock: socket.socket, on_readable: Callable[[], None]) -> None:
@@ -98,8 +100,11 @@ class ReadyClients:
         while True:
             timers = self._timers
             until = timers[0].at if timers and timers[0].at < ends else ends
-            has_others = self._serve(self._look(now, until))
+            events = self._look(now, until)
+            woken_at = perf_counter()
+            has_others = self._serve(events)
             now = perf_counter()
+            self._is_brisk = now - woken_at < _BRISK_SECONDS
             if has_others or self._runnable or now >= ends:
                 return others.poll(0, max_events)
 
@@ -107,7 +112,7 @@ class ReadyClients:
         """The sockets with something new, as soon as there are any or the time is up."""
         poll = self._epoll.poll
         quick = _LOOK_SECONDS
-        if self._quick_returns >= _LIKELY:
+        if self._is_brisk and self._quick_returns >= _LIKELY:
             looks_until = now + _LOOK_SECONDS
             while True:
                 events = poll(0, _EVENTS)

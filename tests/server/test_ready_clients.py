@@ -171,16 +171,17 @@ class Played:
 
 
 @pytest.mark.parametrize(
-    ("gaps_us", "slept"),
+    ("gaps_us", "brisk", "slept"),
     [
-        pytest.param([50] * 100, 3, id="clients that come back quickly are looked for"),
-        pytest.param([5000] * 100, 100, id="for those who do not the loop sleeps"),
-        pytest.param([50] * 50 + [5000] * 50, 53, id="it stops looking when they stop"),
-        pytest.param([50, 5000] * 50, 100, id="and does not begin when it pays every other time only"),
+        pytest.param([50] * 100, True, 3, id="clients that come back quickly are looked for"),
+        pytest.param([5000] * 100, True, 100, id="for those who do not the loop sleeps"),
+        pytest.param([50] * 50 + [5000] * 50, True, 53, id="it stops looking when they stop"),
+        pytest.param([50, 5000] * 50, True, 100, id="and does not begin when it pays every other time only"),
+        pytest.param([50] * 100, False, 100, id="nor beside requests that take long"),
     ],
 )
 def test_the_loop_looks_a_little_longer_where_that_pays(
-    monkeypatch: pytest.MonkeyPatch, gaps_us: list[int], slept: int
+    monkeypatch: pytest.MonkeyPatch, gaps_us: list[int], brisk: bool, slept: int
 ) -> None:
     """To sleep and to be woken takes longer than a quick client."""
     played = Played(list(gaps_us))
@@ -188,6 +189,7 @@ def test_the_loop_looks_a_little_longer_where_that_pays(
     clients = ReadyClients.__new__(ReadyClients)
     clients._epoll = played  # type: ignore[assignment]
     clients._quick_returns = 0
+    clients._is_brisk = brisk
     for _ in gaps_us:
         assert clients._look(played.now(), 1e9) == [(-1, 0)]
     assert played.slept == slept
