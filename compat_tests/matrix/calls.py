@@ -46,6 +46,20 @@ def numbered(count: int, *, size: int = 0, partition: int = 0) -> list[dict[str,
     return [record(f"value-{number}".ljust(size, "."), partition=partition) for number in range(count)]
 
 
+def share_from_the_beginning(run: Run, group: str) -> None:
+    """Have a share group begin with the first record, and wait until the broker goes by it.
+
+    A Kafka on a busy machine learns of a config seconds after it was altered, and a group that has begun at the
+    end until then stays there.
+    """
+    name = "share.auto.offset.reset"
+    run.stage.call("alter_configs", kind="group", name=group, set={name: "earliest"}, delete=[])
+    run.until(
+        lambda: run.stage.call("describe_configs", kind="group", name=group)[name]["value"],
+        lambda value: value == "earliest",
+    )
+
+
 def produce(
     run: Run | Driver,
     topic: str,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from compat_tests.matrix.calls import numbered, produce, text
+from compat_tests.matrix.calls import numbered, produce, share_from_the_beginning, text
 from compat_tests.matrix.case import Run, case, expect
 
 AREA = "share groups"
@@ -11,9 +11,7 @@ AREA = "share groups"
 def start(run: Run, mode: str, count: int, *names: str) -> tuple[str, str]:
     """A topic with some records, and members of a group that begins with the first: topic and group."""
     topic, group = run.create(), run.group()
-    run.stage.call(
-        "alter_configs", kind="group", name=group, set={"share.auto.offset.reset": "earliest"}, delete=[]
-    )
+    share_from_the_beginning(run, group)
     for name in names:
         run.call("share_join", as_=name, group=group, topics=[topic], mode=mode)
     produce(run.stage, topic, numbered(count))

@@ -49,6 +49,9 @@ def _run(
 ) -> "subprocess.CompletedProcess[str]":
     name = main_class if main_class.startswith("kafka.") else f"{TOOLS}.{main_class}"
     given = arguments if "BROKER" in arguments else ("--bootstrap-server", "BROKER", *arguments)
+    if name.endswith("GroupCommand"):
+        # Left to itself it gives up after five seconds, in which not every machine brings a JVM to speed.
+        given = (*given, "--timeout", str(PATIENCE_SECONDS * 1000))
     words = [each.replace("BROKER", run.bootstrap) for each in given]
     return run_tool(name, *words, stdin=stdin, timeout_seconds=PATIENCE_SECONDS)
 

@@ -3,6 +3,7 @@
 import base64
 import re
 
+from compat_tests.matrix.calls import share_from_the_beginning
 from compat_tests.matrix.case import Run, case, expect
 from compat_tests.matrix.ecosystem.kafka_clients import TOOLS
 from compat_tests.matrix.ecosystem.tool_runs import AREA, produce, refusal, say
@@ -94,7 +95,7 @@ def groups(run: Run) -> object:
     _, consumer = _group(run, "consumer")
     topic, share = run.create(1), run.group()
     produce(run, topic, ["a"])
-    _share_from_the_beginning(run, topic, share, 1)
+    _read_as_a_share(run, topic, share, 1)
     ours = (classic, consumer, share)
     lines = [line for line in say(run, "GroupsCommand", "--list") if line.split()[0] in ours]
     filtered = [
@@ -106,18 +107,10 @@ def groups(run: Run) -> object:
     return [sorted(lines), filtered]
 
 
-def _share_from_the_beginning(run: Run, topic: str, group: str, count: int) -> list[str]:
-    entity = ("--entity-type", "groups", "--entity-name", group)
-    say(
-        run,
-        "kafka.admin.ConfigCommand",
-        *entity,
-        "--alter",
-        "--add-config",
-        "share.auto.offset.reset=earliest",
-    )
+def _read_as_a_share(run: Run, topic: str, group: str, count: int) -> None:
+    share_from_the_beginning(run, group)
     limits = ("--max-messages", str(count), "--timeout-ms", "60000")
-    return say(run, "consumer.ConsoleShareConsumer", "--topic", topic, "--group", group, *limits)
+    say(run, "consumer.ConsoleShareConsumer", "--topic", topic, "--group", group, *limits)
 
 
 @case(AREA, "kafka-share-groups", clients=[TOOLS])
@@ -125,7 +118,7 @@ def share_groups(run: Run) -> object:
     """Listed, described in each way, offsets reset and deleted, and the group deleted."""
     topic, group = run.create(1), run.group()
     produce(run, topic, [f"value {number}" for number in range(10)])
-    _share_from_the_beginning(run, topic, group, 10)
+    _read_as_a_share(run, topic, group, 10)
     named = ("--group", group)
     answers = [[line for line in say(run, SHARE_GROUPS, "--list") if group in line]]
     for how in ("--offsets", "--members", "--state"):

@@ -3,6 +3,7 @@
 import json
 import re
 
+from compat_tests.matrix.calls import share_from_the_beginning
 from compat_tests.matrix.case import Run, case, expect
 from compat_tests.matrix.ecosystem.kafka_clients import TOOLS
 from compat_tests.matrix.ecosystem.tool_runs import AREA, plain, produce, say
@@ -52,15 +53,7 @@ def consoles(run: Run) -> object:
 def share_console(run: Run) -> object:
     """Everything is delivered to a share group once, and shown with its number of deliveries."""
     topic, group = run.create(1), run.group()
-    entity = ("--entity-type", "groups", "--entity-name", group)
-    say(
-        run,
-        "kafka.admin.ConfigCommand",
-        *entity,
-        "--alter",
-        "--add-config",
-        "share.auto.offset.reset=earliest",
-    )
+    share_from_the_beginning(run, group)
     produce(run, topic, [f"value {number}" for number in range(20)])
     limits = ("--max-messages", "20", "--timeout-ms", "60000")
     shown = ("--formatter-property", "print.offset=true", "--formatter-property", "print.delivery=true")
@@ -143,13 +136,15 @@ def verifiable_consumer(run: Run) -> object:
 @case(AREA, "kafka-verifiable-share-consumer", clients=[TOOLS])
 def verifiable_share_consumer(run: Run) -> object:
     """A member of a share group tells of its records and acknowledgements."""
-    topic = run.create(1)
+    topic, group = run.create(1), run.group()
     produce(run, topic, [f"value {number}" for number in range(50)])
+    # The tool sets it, too, and does not wait until the broker goes by it.
+    share_from_the_beginning(run, group)
     wanted = (
         "--topic",
         topic,
         "--group-id",
-        run.group(),
+        group,
         "--max-messages",
         "50",
         "--offset-reset-strategy",

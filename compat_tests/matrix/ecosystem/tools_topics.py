@@ -50,16 +50,24 @@ def configs(run: Run) -> object:
         ("groups", group, "share.auto.offset.reset=earliest,consumer.session.timeout.ms=50000"),
     ):
         entity = ("--entity-type", kind, "--entity-name", name)
-        answers.append(say(run, CONFIGS, *entity, "--alter", "--add-config", change))
-        described = say(run, CONFIGS, *entity, "--describe")
         names = [pair.partition("=")[0] for pair in re.split(r",(?![^\[]*\])", change)]
-        answers.append(sorted(line for line in described if line.partition("=")[0] in names))
+        answers.append(say(run, CONFIGS, *entity, "--alter", "--add-config", change))
+        answers.append(_described(run, entity, names, len(names)))
         answers.append(say(run, CONFIGS, *entity, "--alter", "--delete-config", ",".join(names)))
-        described = say(run, CONFIGS, *entity, "--describe")
-        answers.append([line for line in described if line.partition("=")[0] in names])
+        answers.append(_described(run, entity, names, 0))
     unknown = ("--entity-type", "topics", "--entity-name", topic, "--alter", "--add-config", "no.such=1")
     answers.append(refusal(run, CONFIGS, *unknown))
     return answers
+
+
+def _described(run: Run, entity: tuple[str, ...], names: list[str], count: int) -> list[str]:
+    """What is told of these configs once that many are set: Kafka's broker learns of a change behind its answer."""
+    return run.until(
+        lambda: sorted(
+            line for line in say(run, CONFIGS, *entity, "--describe") if line.partition("=")[0] in names
+        ),
+        lambda lines: len(lines) == count,
+    )
 
 
 @case(AREA, "kafka-get-offsets", clients=[TOOLS])
