@@ -8,7 +8,8 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 from aiokafka.errors import KafkaError, NotLeaderForPartitionError
 
-from compat_tests.matrix.drivers.aiokafka_driver.library import Library, by_topic, code_name
+from compat_tests.matrix.drivers.aiokafka_driver.library import Library, code_name
+from compat_tests.matrix.drivers.answers import by_topic
 from compat_tests.matrix.drivers.serving import Refused, Unsupported, by_partition
 
 DEFAULT_SOURCE = 5

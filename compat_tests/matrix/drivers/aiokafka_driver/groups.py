@@ -1,5 +1,6 @@
 """Members of classic groups; aiokafka knows no other."""
 
+import itertools
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -7,8 +8,9 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
-from compat_tests.matrix.drivers.aiokafka_driver.library import Library, Offsets, by_topic, places
-from compat_tests.matrix.drivers.serving import Unsupported, encoded
+from compat_tests.matrix.drivers.aiokafka_driver.library import Library, places
+from compat_tests.matrix.drivers.answers import Offsets, polled
+from compat_tests.matrix.drivers.serving import Unsupported
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -66,21 +68,8 @@ class Groups(Library):
 
     async def poll(self, wait_ms: int, **named: Any) -> dict[str, Any]:
         consumer = self._members[named["as"]]
-        fetched = await consumer.getmany(timeout_ms=wait_ms)
-        return {
-            "assignment": by_topic(consumer.assignment()),
-            "records": [
-                {
-                    "topic": record.topic,
-                    "partition": record.partition,
-                    "offset": record.offset,
-                    "key": encoded(record.key),
-                    "value": encoded(record.value),
-                }
-                for records in fetched.values()
-                for record in records
-            ],
-        }
+        found = await consumer.getmany(timeout_ms=wait_ms)
+        return polled(consumer.assignment(), itertools.chain.from_iterable(found.values()))
 
     async def commit(self, offsets: Offsets | None = None, **named: Any) -> None:
         consumer = self._members[named["as"]]

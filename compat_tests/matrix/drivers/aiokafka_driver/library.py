@@ -7,9 +7,8 @@ from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import BrokerResponseError, ProducerFenced, UnknownError
 
+from compat_tests.matrix.drivers.answers import Offsets, each_offset
 from compat_tests.matrix.drivers.serving import Refused, Unsupported, error_name
-
-Offsets = dict[str, dict[str, int]]
 
 # It tries again for so long, also where nothing will change.
 LIBRARY_SECONDS = 10
@@ -62,16 +61,4 @@ def code_name(code: int) -> str | None:
 
 def places(offsets: Offsets) -> dict[TopicPartition, int]:
     """Offsets of a call as the library takes them."""
-    return {
-        TopicPartition(topic, int(partition)): offset
-        for topic, partitions in offsets.items()
-        for partition, offset in partitions.items()
-    }
-
-
-def by_topic(partitions: Any) -> dict[str, list[int]]:
-    """Partitions as an assignment is told."""
-    found: dict[str, list[int]] = {}
-    for place in sorted(partitions):
-        found.setdefault(place.topic, []).append(place.partition)
-    return found
+    return {TopicPartition(topic, partition): offset for topic, partition, offset in each_offset(offsets)}

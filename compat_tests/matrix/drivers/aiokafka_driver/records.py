@@ -9,7 +9,8 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from compat_tests.matrix.drivers.aiokafka_driver.library import LIBRARY_SECONDS, Library
-from compat_tests.matrix.drivers.serving import Unsupported, decoded, encoded
+from compat_tests.matrix.drivers.answers import fetched
+from compat_tests.matrix.drivers.serving import Unsupported, decoded
 
 
 class Records(Library):
@@ -105,22 +106,12 @@ class Records(Library):
             position = offset
             # One read at least: only that tells of an offset out of range.
             while not found or (len(found) < count if count is not None else position < end):
-                fetched = await consumer.getmany(place, timeout_ms=200, max_records=count)
-                found += fetched.get(place, [])
+                more = await consumer.getmany(place, timeout_ms=200, max_records=count)
+                found += more.get(place, [])
                 position = await consumer.position(place)
                 if count is None and not found and position >= end:
                     break
-        return [
-            {
-                "offset": record.offset,
-                "key": encoded(record.key),
-                "value": encoded(record.value),
-                "headers": [[name, encoded(value)] for name, value in record.headers],
-                "timestamp": record.timestamp,
-            }
-            for record in found[:count]
-            if count is not None or record.offset < end
-        ]
+        return [fetched(record) for record in found[:count] if count is not None or record.offset < end]
 
     async def list_offsets(self, topic: str, partition: int, at: str | int) -> dict[str, int]:
         if isinstance(at, str) and at not in ("earliest", "latest"):

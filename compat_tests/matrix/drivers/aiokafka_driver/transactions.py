@@ -4,7 +4,8 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer
 
-from compat_tests.matrix.drivers.aiokafka_driver.library import Library, Offsets, places
+from compat_tests.matrix.drivers.aiokafka_driver.library import Library, places
+from compat_tests.matrix.drivers.answers import Offsets
 from compat_tests.matrix.drivers.serving import decoded
 
 

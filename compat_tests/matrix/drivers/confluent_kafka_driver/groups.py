@@ -12,9 +12,9 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from compat_tests.matrix.drivers.answers import Offsets, by_topic
 from compat_tests.matrix.drivers.confluent_kafka_driver.library import (
     Library,
-    Offsets,
     error_of,
     outcome,
     places,
@@ -84,11 +84,8 @@ class Groups(Library):
         positions = self._positions[named["as"]]
         for message in messages:
             positions[message.topic(), message.partition()] = message.offset() + 1
-        assignment: dict[str, list[int]] = {}
-        for place in sorted(consumer.assignment()):
-            assignment.setdefault(place.topic, []).append(place.partition)
         return {
-            "assignment": assignment,
+            "assignment": by_topic(consumer.assignment()),
             "records": [
                 {
                     "topic": message.topic(),
@@ -189,7 +186,7 @@ class Groups(Library):
                 {
                     "client_id": member.client_id,
                     "instance_id": member.group_instance_id,
-                    "assignment": _assignment(member),
+                    "assignment": by_topic(member.assignment.topic_partitions if member.assignment else []),
                 }
                 for member in found.members
             ],
@@ -206,10 +203,3 @@ class Groups(Library):
         for place in outcome(future).topic_partitions:
             if place.error is not None:
                 raise KafkaException(place.error)
-
-
-def _assignment(member: Any) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for place in sorted(member.assignment.topic_partitions if member.assignment else []):
-        found.setdefault(place.topic, []).append(place.partition)
-    return found

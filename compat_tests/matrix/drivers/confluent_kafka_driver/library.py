@@ -7,9 +7,8 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from compat_tests.matrix.drivers.answers import Offsets, each_offset
 from compat_tests.matrix.drivers.serving import PATIENCE_SECONDS, Refused, error_name
-
-Offsets = dict[str, dict[str, int]]
 
 # Codes of librdkafka's own that stand for exactly one answer of the broker.
 STANDS_FOR = {KafkaError._AUTO_OFFSET_RESET: "OFFSET_OUT_OF_RANGE"}
@@ -74,8 +73,4 @@ def error_of(future: Any) -> str | None:
 
 def places(offsets: Offsets) -> list[TopicPartition]:
     """Offsets of a call as the library takes them."""
-    return [
-        TopicPartition(topic, int(partition), offset)
-        for topic, partitions in offsets.items()
-        for partition, offset in partitions.items()
-    ]
+    return [TopicPartition(*place) for place in each_offset(offsets)]

@@ -4,8 +4,9 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
+from compat_tests.matrix.drivers.answers import Offsets
 from compat_tests.matrix.drivers.confluent_kafka_driver.groups import Groups
-from compat_tests.matrix.drivers.confluent_kafka_driver.library import Offsets, places
+from compat_tests.matrix.drivers.confluent_kafka_driver.library import places
 from compat_tests.matrix.drivers.confluent_kafka_driver.records import Records
 from compat_tests.matrix.drivers.serving import PATIENCE_SECONDS, Refused, decoded
 

@@ -16,9 +16,9 @@ from kafka.admin import (
 from kafka.errors import KafkaError
 from kafka.protocol.consumer import OffsetTimestamp
 
+from compat_tests.matrix.drivers.answers import by_topic
 from compat_tests.matrix.drivers.kafka_python_driver.library import (
     Library,
-    by_topic,
     name_of,
     name_or_none,
 )

@@ -11,15 +11,14 @@ from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAs
 from kafka.structs import OffsetAndMetadata
 
 from compat_tests.kafka_python_listener import FreshOffsets
+from compat_tests.matrix.drivers.answers import Offsets, polled
 from compat_tests.matrix.drivers.kafka_python_driver.library import (
     Library,
-    Offsets,
-    by_topic,
     name_or_none,
     places,
 )
 from compat_tests.matrix.drivers.kafka_python_driver.member import Member
-from compat_tests.matrix.drivers.serving import Refused, Unsupported, by_partition, encoded
+from compat_tests.matrix.drivers.serving import Refused, Unsupported, by_partition
 
 ASSIGNORS = {
     "range": RangePartitionAssignor,
@@ -63,20 +62,7 @@ class Members(Library):
         self.members[named["as"]] = Member(consumer)
 
     def poll(self, wait_ms: int, **named: Any) -> dict[str, Any]:
-        assignment, found = self.members[named["as"]].poll(wait_ms)
-        return {
-            "assignment": by_topic(assignment),
-            "records": [
-                {
-                    "topic": each.topic,
-                    "partition": each.partition,
-                    "offset": each.offset,
-                    "key": encoded(each.key),
-                    "value": encoded(each.value),
-                }
-                for each in found
-            ],
-        }
+        return polled(*self.members[named["as"]].poll(wait_ms))
 
     def commit(self, offsets: Offsets | None, **named: Any) -> None:
         self.members[named["as"]].commit(None if offsets is None else places(offsets))

@@ -7,9 +7,8 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition, errors
 
+from compat_tests.matrix.drivers.answers import Offsets, each_offset
 from compat_tests.matrix.drivers.serving import PATIENCE_MS, Refused, error_name
-
-Offsets = dict[str, dict[str, int]]
 
 
 class Library:
@@ -68,17 +67,5 @@ def name_or_none(error: Any) -> str | None:
 
 
 def places(offsets: Offsets) -> dict[TopicPartition, int]:
-    """Offsets of a call by partition."""
-    return {
-        TopicPartition(topic, int(partition)): offset
-        for topic, partitions in offsets.items()
-        for partition, offset in partitions.items()
-    }
-
-
-def by_topic(partitions: Any) -> dict[str, list[int]]:
-    """Partitions of an answer."""
-    found: dict[str, list[int]] = {}
-    for place in sorted(partitions):
-        found.setdefault(place.topic, []).append(place.partition)
-    return found
+    """Offsets of a call as the library takes them."""
+    return {TopicPartition(topic, partition): offset for topic, partition, offset in each_offset(offsets)}

@@ -6,8 +6,9 @@ from typing import Any
 from kafka import KafkaProducer, TopicPartition
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 
+from compat_tests.matrix.drivers.answers import fetched
 from compat_tests.matrix.drivers.kafka_python_driver.library import Library, name_of
-from compat_tests.matrix.drivers.serving import PATIENCE_MS, PATIENCE_SECONDS, Unsupported, decoded, encoded
+from compat_tests.matrix.drivers.serving import PATIENCE_MS, PATIENCE_SECONDS, Unsupported, decoded
 
 
 class Records(Library):
@@ -79,7 +80,7 @@ class Records(Library):
                 found += consumer.poll(timeout_ms=500).get(place, [])
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"{len(found)} records came")
-            return [_fetched(each) for each in found[:count]]
+            return [fetched(each) for each in found[:count]]
         finally:
             consumer.close()
 
@@ -92,13 +93,3 @@ def _told(sent: Any) -> dict[str, Any]:
     except (KafkaError, ValueError) as error:
         return {"error": name_of(error)}
     return {"partition": stored.partition, "offset": stored.offset}
-
-
-def _fetched(record: Any) -> dict[str, Any]:
-    return {
-        "offset": record.offset,
-        "key": encoded(record.key),
-        "value": encoded(record.value),
-        "headers": [[name, encoded(value)] for name, value in record.headers or []],
-        "timestamp": record.timestamp,
-    }

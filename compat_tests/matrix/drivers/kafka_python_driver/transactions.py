@@ -5,8 +5,9 @@ from typing import Any
 from kafka import KafkaProducer
 from kafka.structs import ConsumerGroupMetadata, OffsetAndMetadata
 
+from compat_tests.matrix.drivers.answers import Offsets
 from compat_tests.matrix.drivers.kafka_python_driver.groups import Members
-from compat_tests.matrix.drivers.kafka_python_driver.library import Offsets, places
+from compat_tests.matrix.drivers.kafka_python_driver.library import places
 from compat_tests.matrix.drivers.serving import PATIENCE_MS, PATIENCE_SECONDS, decoded
 
 

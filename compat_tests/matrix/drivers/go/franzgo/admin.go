@@ -11,8 +11,8 @@ import (
 	"ottla/matrix/lines"
 )
 
-// describeCluster asks without kadm, which takes what it tells of a cluster from Metadata.
-func (d *driver) describeCluster(lines.None) (any, error) {
+// DescribeCluster asks without kadm, which takes what it tells of a cluster from Metadata.
+func (d *driver) DescribeCluster(lines.None) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	response, err := kmsg.NewPtrDescribeClusterRequest().RequestWith(ctx, d.client)
@@ -30,7 +30,7 @@ func (d *driver) describeCluster(lines.None) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeLogDirs(asked lines.Topics) (any, error) {
+func (d *driver) DescribeLogDirs(asked lines.Topics) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	found, err := d.admin.Metadata(ctx, asked.Topics...)
@@ -58,7 +58,7 @@ func (d *driver) describeLogDirs(asked lines.Topics) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeProducers(asked lines.TopicPartition) (any, error) {
+func (d *driver) DescribeProducers(asked lines.TopicPartition) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	var set kadm.TopicsSet
@@ -83,7 +83,7 @@ func (d *driver) describeProducers(asked lines.TopicPartition) (any, error) {
 	return answer, partition.Err
 }
 
-func (d *driver) listTransactions(lines.None) (any, error) {
+func (d *driver) ListTransactions(lines.None) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	listed, err := d.admin.ListTransactions(ctx, nil, nil)
@@ -97,7 +97,7 @@ func (d *driver) listTransactions(lines.None) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeTransactions(asked lines.TransactionalIDs) (any, error) {
+func (d *driver) DescribeTransactions(asked lines.TransactionalIDs) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	described, err := d.admin.DescribeTransactions(ctx, asked.IDs...)
@@ -116,7 +116,7 @@ func (d *driver) describeTransactions(asked lines.TransactionalIDs) (any, error)
 	return answer, nil
 }
 
-func (d *driver) electLeaders(asked lines.Election) (any, error) {
+func (d *driver) ElectLeaders(asked lines.Election) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	how, known := map[string]kadm.ElectLeadersHow{
@@ -144,7 +144,7 @@ func (d *driver) electLeaders(asked lines.Election) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeACLs(lines.None) (any, error) {
+func (d *driver) DescribeAcls(lines.None) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	everything := kadm.NewACLs().
@@ -169,7 +169,7 @@ func (d *driver) describeACLs(lines.None) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeFeatures(lines.None) (any, error) {
+func (d *driver) DescribeFeatures(lines.None) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	request := kmsg.NewPtrApiVersionsRequest()

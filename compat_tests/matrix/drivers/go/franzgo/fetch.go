@@ -21,8 +21,8 @@ var isolations = map[string]kgo.IsolationLevel{
 	"read_committed":   kgo.ReadCommitted(),
 }
 
-// fetch reads a partition. It sees the markers of transactions, too, to know when it has come to the end.
-func (d *driver) fetch(asked lines.Fetching) (any, error) {
+// Fetch reads a partition. It sees the markers of transactions, too, to know when it has come to the end.
+func (d *driver) Fetch(asked lines.Fetching) (any, error) {
 	// Asked for in any case: the library waits without a word for a partition that a topic does not have.
 	end, err := d.offset(asked.Topic, asked.Partition, -1, asked.Isolation)
 	if err != nil {
@@ -108,7 +108,7 @@ func fetched(record *kgo.Record) lines.Fetched {
 	}
 }
 
-func (d *driver) listOffsets(asked lines.Listing) (any, error) {
+func (d *driver) ListOffsets(asked lines.Listing) (any, error) {
 	timestamp, err := asked.Timestamp()
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (d *driver) offset(topic string, partition int32, timestamp int64, isolatio
 	return lines.Listed{}, errors.New("no offset was listed")
 }
 
-func (d *driver) leaderEpochEnd(asked lines.Epoch) (any, error) {
+func (d *driver) LeaderEpochEnd(asked lines.Epoch) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	wanted := kmsg.NewOffsetForLeaderEpochRequestTopicPartition()

@@ -11,7 +11,7 @@ import (
 	"ottla/matrix/lines"
 )
 
-func (d *driver) committed(asked lines.Group) (any, error) {
+func (d *driver) Committed(asked lines.Group) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	found, err := d.admin.FetchOffsets(ctx, asked.Group)
@@ -55,10 +55,10 @@ func (d *driver) groups() (map[string]lines.ListedGroup, error) {
 	return answer, nil
 }
 
-func (d *driver) listGroups(lines.None) (any, error) { return d.groups() }
+func (d *driver) ListGroups(lines.None) (any, error) { return d.groups() }
 
-// describeGroup takes the request that is for a group of its type; one that is not listed is asked for as a classic one.
-func (d *driver) describeGroup(asked lines.Group) (any, error) {
+// DescribeGroup takes the request that is for a group of its type; one that is not listed is asked for as a classic one.
+func (d *driver) DescribeGroup(asked lines.Group) (any, error) {
 	listed, err := d.groups()
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func sorted(set kadm.TopicsSet) lines.Assignment {
 	return answer
 }
 
-func (d *driver) deleteGroups(asked lines.Groups) (any, error) {
+func (d *driver) DeleteGroups(asked lines.Groups) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	deleted, err := d.admin.DeleteGroups(ctx, asked.Groups...)
@@ -164,7 +164,7 @@ func (d *driver) deleteGroups(asked lines.Groups) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) alterGroupOffsets(asked lines.Group) (any, error) {
+func (d *driver) AlterGroupOffsets(asked lines.Group) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	var offsets kadm.Offsets
@@ -176,7 +176,7 @@ func (d *driver) alterGroupOffsets(asked lines.Group) (any, error) {
 	return nil, d.admin.CommitAllOffsets(ctx, asked.Group, offsets)
 }
 
-func (d *driver) deleteGroupOffsets(asked lines.Group) (any, error) {
+func (d *driver) DeleteGroupOffsets(asked lines.Group) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	var set kadm.TopicsSet
@@ -192,7 +192,7 @@ func (d *driver) deleteGroupOffsets(asked lines.Group) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) removeMembers(asked lines.Group) (any, error) {
+func (d *driver) RemoveMembers(asked lines.Group) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	removed, err := d.admin.LeaveGroup(ctx, kadm.LeaveGroup(asked.Group).InstanceIDs(asked.InstanceIDs...))

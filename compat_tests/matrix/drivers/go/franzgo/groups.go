@@ -30,7 +30,7 @@ var assignors = map[string]kgo.GroupBalancer{
 	"cooperative-sticky": kgo.CooperativeStickyBalancer(),
 }
 
-func (d *driver) join(asked lines.Joining) (any, error) {
+func (d *driver) Join(asked lines.Joining) (any, error) {
 	if _, taken := d.members[asked.As]; taken {
 		return nil, fmt.Errorf("there is a member %s already", asked.As)
 	}
@@ -139,7 +139,7 @@ func (d *driver) member(name string) (*member, error) {
 	return found, nil
 }
 
-func (d *driver) poll(asked lines.Polling) (any, error) {
+func (d *driver) Poll(asked lines.Polling) (any, error) {
 	member, err := d.member(asked.As)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (d *driver) poll(asked lines.Polling) (any, error) {
 	return lines.Poll{Assignment: member.assignment(), Records: records}, nil
 }
 
-func (d *driver) commit(asked lines.Committing) (any, error) {
+func (d *driver) Commit(asked lines.Committing) (any, error) {
 	member, err := d.member(asked.As)
 	if err != nil {
 		return nil, err
@@ -193,7 +193,7 @@ func (d *driver) commit(asked lines.Committing) (any, error) {
 	return nil, failed
 }
 
-func (d *driver) leave(asked lines.Named) (any, error) {
+func (d *driver) Leave(asked lines.Named) (any, error) {
 	member, err := d.member(asked.As)
 	if err != nil {
 		return nil, err

@@ -18,8 +18,8 @@ var codecs = map[string]kgo.CompressionCodec{
 	"zstd":   kgo.ZstdCompression(),
 }
 
-// produce writes with a producer made for this call alone: nearly all that a call says is an option of it.
-func (d *driver) produce(asked lines.Production) (any, error) {
+// Produce writes with a producer made for this call alone: nearly all that a call says is an option of it.
+func (d *driver) Produce(asked lines.Production) (any, error) {
 	options, err := producing(asked)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (d *driver) produce(asked lines.Production) (any, error) {
 	for index, told := range asked.Records {
 		client.Produce(ctx, record(asked.Topic, told), func(done *kgo.Record, err error) {
 			answer[index] = lines.Produced{Partition: done.Partition, Offset: done.Offset, Error: d.lines.Name(err)}
-			note("produce", err)
+			lines.Note("produce", err)
 		})
 	}
 	return answer, client.Flush(ctx)

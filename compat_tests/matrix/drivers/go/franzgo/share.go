@@ -32,9 +32,9 @@ var acknowledgements = map[string]kgo.AckStatus{
 	"reject":  kgo.AckReject,
 }
 
-// shareJoin makes the same client in either mode: the library accepts by itself, at the next poll, what was not
+// ShareJoin makes the same client in either mode: the library accepts by itself, at the next poll, what was not
 // acknowledged until then.
-func (d *driver) shareJoin(asked lines.Joining) (any, error) {
+func (d *driver) ShareJoin(asked lines.Joining) (any, error) {
 	if _, taken := d.sharing[asked.As]; taken {
 		return nil, fmt.Errorf("there is a member %s already", asked.As)
 	}
@@ -74,7 +74,7 @@ func (d *driver) shareMember(name string) (*shareMember, error) {
 	return found, nil
 }
 
-func (d *driver) sharePoll(asked lines.Polling) (any, error) {
+func (d *driver) SharePoll(asked lines.Polling) (any, error) {
 	member, err := d.shareMember(asked.As)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (d *driver) sharePoll(asked lines.Polling) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) shareAcknowledge(asked lines.Acknowledging) (any, error) {
+func (d *driver) ShareAcknowledge(asked lines.Acknowledging) (any, error) {
 	member, err := d.shareMember(asked.As)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (d *driver) shareAcknowledge(asked lines.Acknowledging) (any, error) {
 	return nil, member.failure()
 }
 
-func (d *driver) shareLeave(asked lines.Named) (any, error) {
+func (d *driver) ShareLeave(asked lines.Named) (any, error) {
 	member, err := d.shareMember(asked.As)
 	if err != nil {
 		return nil, err

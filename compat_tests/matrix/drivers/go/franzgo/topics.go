@@ -10,7 +10,7 @@ import (
 	"ottla/matrix/lines"
 )
 
-func (d *driver) metadata(asked lines.Topics) (any, error) {
+func (d *driver) Metadata(asked lines.Topics) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	ask := func() (kadm.Metadata, error) { return d.admin.Metadata(ctx, asked.Topics...) }
@@ -49,7 +49,7 @@ func (d *driver) metadataAnswer(found kadm.Metadata) lines.Metadata {
 	return answer
 }
 
-func (d *driver) createTopics(asked lines.NewTopics) (any, error) {
+func (d *driver) CreateTopics(asked lines.NewTopics) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	create := d.admin.CreateTopics
@@ -67,7 +67,7 @@ func (d *driver) createTopics(asked lines.NewTopics) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) deleteTopics(asked lines.Topics) (any, error) {
+func (d *driver) DeleteTopics(asked lines.Topics) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	deleted, err := d.admin.DeleteTopics(ctx, asked.Topics...)
@@ -81,7 +81,7 @@ func (d *driver) deleteTopics(asked lines.Topics) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) createPartitions(asked lines.Totals) (any, error) {
+func (d *driver) CreatePartitions(asked lines.Totals) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	answer := map[string]*string{}
@@ -101,8 +101,8 @@ var resourceTypes = map[string]kmsg.ConfigResourceType{
 	"group":  kmsg.ConfigResourceTypeGroupConfig,
 }
 
-// describeConfigs asks without kadm, which does not tell what is read-only.
-func (d *driver) describeConfigs(asked lines.Resource) (any, error) {
+// DescribeConfigs asks without kadm, which does not tell what is read-only.
+func (d *driver) DescribeConfigs(asked lines.Resource) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	resource := kmsg.NewDescribeConfigsRequestResource()
@@ -130,7 +130,7 @@ func (d *driver) describeConfigs(asked lines.Resource) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) alterConfigs(asked lines.Resource) (any, error) {
+func (d *driver) AlterConfigs(asked lines.Resource) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	var changes []kadm.AlterConfig
@@ -195,7 +195,7 @@ func (d *driver) alterOtherConfigs(asked lines.Resource, changes []kadm.AlterCon
 	return nil
 }
 
-func (d *driver) deleteRecords(asked lines.Deletion) (any, error) {
+func (d *driver) DeleteRecords(asked lines.Deletion) (any, error) {
 	ctx, cancel := limited()
 	defer cancel()
 	var offsets kadm.Offsets

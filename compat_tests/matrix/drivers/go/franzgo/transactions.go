@@ -21,7 +21,7 @@ type transactional struct {
 	offsets bool
 }
 
-func (d *driver) txnInit(asked lines.TxnInit) (any, error) {
+func (d *driver) TxnInit(asked lines.TxnInit) (any, error) {
 	if _, taken := d.producers[asked.As]; taken {
 		return nil, fmt.Errorf("there is a producer %s already", asked.As)
 	}
@@ -61,7 +61,7 @@ func (d *driver) producer(name string) (*transactional, error) {
 	return found, nil
 }
 
-func (d *driver) txnBegin(asked lines.Named) (any, error) {
+func (d *driver) TxnBegin(asked lines.Named) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (d *driver) txnBegin(asked lines.Named) (any, error) {
 	return nil, producer.client.BeginTransaction()
 }
 
-func (d *driver) txnSend(asked lines.TxnSend) (any, error) {
+func (d *driver) TxnSend(asked lines.TxnSend) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
@@ -89,9 +89,9 @@ func (d *driver) txnSend(asked lines.TxnSend) (any, error) {
 	return offsets, errors.Join(append(failures, producer.client.Flush(ctx))...)
 }
 
-func (d *driver) txnCommit(asked lines.Named) (any, error) { return d.txnEnd(asked, kgo.TryCommit) }
+func (d *driver) TxnCommit(asked lines.Named) (any, error) { return d.txnEnd(asked, kgo.TryCommit) }
 
-func (d *driver) txnAbort(asked lines.Named) (any, error) { return d.txnEnd(asked, kgo.TryAbort) }
+func (d *driver) TxnAbort(asked lines.Named) (any, error) { return d.txnEnd(asked, kgo.TryAbort) }
 
 func (d *driver) txnEnd(asked lines.Named, how kgo.TransactionEndTry) (any, error) {
 	producer, err := d.producer(asked.As)
@@ -117,9 +117,9 @@ func (d *driver) txnEnd(asked lines.Named, how kgo.TransactionEndTry) (any, erro
 	return nil, err
 }
 
-// txnOffsets sends the requests themselves: the library commits offsets in a transaction only for a client that is
+// TxnOffsets sends the requests themselves: the library commits offsets in a transaction only for a client that is
 // the producer and the member in one.
-func (d *driver) txnOffsets(asked lines.TxnOffsets) (any, error) {
+func (d *driver) TxnOffsets(asked lines.TxnOffsets) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
@@ -219,7 +219,7 @@ func retried(ask func() (int16, error)) error {
 	}
 }
 
-func (d *driver) txnClose(asked lines.Named) (any, error) {
+func (d *driver) TxnClose(asked lines.Named) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err

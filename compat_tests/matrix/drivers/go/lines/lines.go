@@ -1,6 +1,7 @@
 // Package lines is what the drivers in Go share: calls as JSON objects, one a line, in; answers, one a line, out.
 //
-// A driver is a table of calls. What goes wrong is said by errors: Unsupported for what the library does not have,
+// A driver is a type with an exported method for each call that its library has, named as the call: CreateTopics for
+// create_topics. It takes the arguments as a struct, and gives the result and an error. What goes wrong is said by errors: Unsupported for what the library does not have,
 // Refused for a code of the protocol, and for the library's own errors the driver's Refusal, which finds the code
 // in those that carry one; all others are LOCAL.
 package lines
@@ -12,6 +13,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
+	"strings"
 	"time"
 )
 
@@ -34,23 +37,10 @@ type Refused struct {
 
 func (r Refused) Error() string { return r.Name + ": " + r.Message }
 
-// Call takes a whole line and answers it.
-type Call func(line []byte) (any, error)
-
-// On makes a call of a function that takes the arguments as a struct.
-func On[Arguments any](body func(Arguments) (any, error)) Call {
-	return func(line []byte) (any, error) {
-		var arguments Arguments
-		if err := json.Unmarshal(line, &arguments); err != nil {
-			return nil, fmt.Errorf("the arguments cannot be read: %w", err)
-		}
-		return body(arguments)
-	}
-}
-
 // Driver is what Serve needs to know about a library.
 type Driver struct {
-	Calls map[string]Call
+	// Library has the methods of the calls.
+	Library any
 	// Refusal is the code in an error of the library, if it carries one.
 	Refusal func(error) (code int16, found bool)
 	Close   func()
@@ -86,15 +76,30 @@ func (d *Driver) answer(line []byte) map[string]any {
 	if err := json.Unmarshal(line, &named); err != nil {
 		return d.failure(fmt.Errorf("the line is no call: %w", err))
 	}
-	call, known := d.Calls[named.Call]
-	if !known {
+	method := reflect.ValueOf(d.Library).MethodByName(methodName(named.Call))
+	if !method.IsValid() {
 		return d.failure(Unsupported("this driver has no call " + named.Call))
 	}
-	result, err := call(line)
-	if err != nil {
+	arguments := reflect.New(method.Type().In(0))
+	if err := json.Unmarshal(line, arguments.Interface()); err != nil {
+		return d.failure(fmt.Errorf("the arguments cannot be read: %w", err))
+	}
+	answered := method.Call([]reflect.Value{arguments.Elem()})
+	if err, failed := answered[1].Interface().(error); failed {
 		return d.failure(err)
 	}
-	return map[string]any{"ok": result}
+	return map[string]any{"ok": answered[0].Interface()}
+}
+
+// methodName is CreateTopics for create_topics.
+func methodName(call string) string {
+	var name strings.Builder
+	for word := range strings.SplitSeq(call, "_") {
+		if word != "" {
+			name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+		}
+	}
+	return name.String()
 }
 
 func (d *Driver) failure(err error) map[string]any {

@@ -9,8 +9,8 @@ import (
 	"ottla/matrix/lines"
 )
 
-// describeCluster asks without the ClusterAdmin, which takes what it tells of a cluster from Metadata.
-func (d *driver) describeCluster(lines.None) (any, error) {
+// DescribeCluster asks without the ClusterAdmin, which takes what it tells of a cluster from Metadata.
+func (d *driver) DescribeCluster(lines.None) (any, error) {
 	broker, err := d.broker()
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func (d *driver) describeCluster(lines.None) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeLogDirs(asked lines.Topics) (any, error) {
+func (d *driver) DescribeLogDirs(asked lines.Topics) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (d *driver) describeLogDirs(asked lines.Topics) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeProducers(asked lines.TopicPartition) (any, error) {
+func (d *driver) DescribeProducers(asked lines.TopicPartition) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (d *driver) describeProducers(asked lines.TopicPartition) (any, error) {
 	return answer, lines.Refusal(int16(partition.ErrorCode), partition.ErrorMessage)
 }
 
-func (d *driver) listTransactions(lines.None) (any, error) {
+func (d *driver) ListTransactions(lines.None) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (d *driver) listTransactions(lines.None) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeTransactions(asked lines.TransactionalIDs) (any, error) {
+func (d *driver) DescribeTransactions(asked lines.TransactionalIDs) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -133,7 +133,7 @@ func (d *driver) describeTransactions(asked lines.TransactionalIDs) (any, error)
 	return answer, nil
 }
 
-func (d *driver) electLeaders(asked lines.Election) (any, error) {
+func (d *driver) ElectLeaders(asked lines.Election) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (d *driver) electLeaders(asked lines.Election) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeACLs(lines.None) (any, error) {
+func (d *driver) DescribeAcls(lines.None) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (d *driver) describeACLs(lines.None) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) describeFeatures(lines.None) (any, error) {
+func (d *driver) DescribeFeatures(lines.None) (any, error) {
 	broker, err := d.broker()
 	if err != nil {
 		return nil, err

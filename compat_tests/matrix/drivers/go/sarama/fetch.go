@@ -23,7 +23,7 @@ func isolation(name string) (sarama.IsolationLevel, error) {
 	return sarama.ReadUncommitted, lines.Unsupported("no isolation " + name)
 }
 
-func (d *driver) fetch(asked lines.Fetching) (any, error) {
+func (d *driver) Fetch(asked lines.Fetching) (any, error) {
 	level, err := isolation(asked.Isolation)
 	if err != nil {
 		return nil, err
@@ -39,12 +39,12 @@ func (d *driver) fetch(asked lines.Fetching) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { note("fetch", consumer.Close()) }()
+	defer func() { lines.Note("fetch", consumer.Close()) }()
 	reading, err := consumer.ConsumePartition(asked.Topic, asked.Partition, asked.Offset)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { note("fetch", reading.Close()) }()
+	defer func() { lines.Note("fetch", reading.Close()) }()
 	answer := []lines.Fetched{}
 	next := asked.Offset
 	done := func() bool {
@@ -90,7 +90,7 @@ func fetched(message *sarama.ConsumerMessage) lines.Fetched {
 	}
 }
 
-func (d *driver) listOffsets(asked lines.Listing) (any, error) {
+func (d *driver) ListOffsets(asked lines.Listing) (any, error) {
 	timestamp, err := asked.Timestamp()
 	if err != nil {
 		return nil, err

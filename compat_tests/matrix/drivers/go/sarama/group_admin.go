@@ -9,7 +9,7 @@ import (
 	"ottla/matrix/lines"
 )
 
-func (d *driver) committed(asked lines.Group) (any, error) {
+func (d *driver) Committed(asked lines.Group) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -66,10 +66,10 @@ func (d *driver) groups() (map[string]lines.ListedGroup, error) {
 	return answer, nil
 }
 
-func (d *driver) listGroups(lines.None) (any, error) { return d.groups() }
+func (d *driver) ListGroups(lines.None) (any, error) { return d.groups() }
 
-// describeGroup takes the request that is for a group of its type; one that is not listed is asked for as a classic one.
-func (d *driver) describeGroup(asked lines.Group) (any, error) {
+// DescribeGroup takes the request that is for a group of its type; one that is not listed is asked for as a classic one.
+func (d *driver) DescribeGroup(asked lines.Group) (any, error) {
 	listed, err := d.groups()
 	if err != nil {
 		return nil, err
@@ -157,20 +157,20 @@ func (d *driver) describeConsumer(name string) (lines.DescribedGroup, error) {
 	return answer, nil
 }
 
-func (d *driver) deleteGroups(asked lines.Groups) (any, error) {
+func (d *driver) DeleteGroups(asked lines.Groups) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
 	answer := map[string]*string{}
 	for _, name := range asked.Groups {
 		err := d.admin.DeleteConsumerGroup(name)
-		note("delete_groups", err)
+		lines.Note("delete_groups", err)
 		answer[name] = d.lines.Name(err)
 	}
 	return answer, nil
 }
 
-func (d *driver) alterGroupOffsets(asked lines.Group) (any, error) {
+func (d *driver) AlterGroupOffsets(asked lines.Group) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -193,20 +193,20 @@ func (d *driver) alterGroupOffsets(asked lines.Group) (any, error) {
 	return nil, err
 }
 
-func (d *driver) deleteGroupOffsets(asked lines.Group) (any, error) {
+func (d *driver) DeleteGroupOffsets(asked lines.Group) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
 	answer := map[int32]*string{}
 	for _, partition := range asked.Partitions {
 		err := d.admin.DeleteConsumerGroupOffset(asked.Group, asked.Topic, partition)
-		note("delete_group_offsets", err)
+		lines.Note("delete_group_offsets", err)
 		answer[partition] = d.lines.Name(err)
 	}
 	return answer, nil
 }
 
-func (d *driver) removeMembers(asked lines.Group) (any, error) {
+func (d *driver) RemoveMembers(asked lines.Group) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}

@@ -37,7 +37,7 @@ const maxPollRecords = 500
 // A commit tells of failures only by way of a channel, a moment later.
 const failureWait = 300 * time.Millisecond
 
-func (d *driver) join(asked lines.Joining) (any, error) {
+func (d *driver) Join(asked lines.Joining) (any, error) {
 	if _, taken := d.members[asked.As]; taken {
 		return nil, fmt.Errorf("there is a member %s already", asked.As)
 	}
@@ -113,7 +113,7 @@ func (m *member) consume(ctx context.Context, topics []string) {
 			return
 		}
 		if err != nil {
-			note("consume", err)
+			lines.Note("consume", err)
 			m.lock.Lock()
 			m.failure = err
 			m.lock.Unlock()
@@ -128,7 +128,7 @@ func (m *member) consume(ctx context.Context, topics []string) {
 
 func (m *member) listen() {
 	for err := range m.group.Errors() {
-		note("member", err)
+		lines.Note("member", err)
 		select {
 		case m.failed <- err:
 		default:
@@ -184,7 +184,7 @@ func (d *driver) member(name string) (*member, error) {
 	return found, nil
 }
 
-func (d *driver) poll(asked lines.Polling) (any, error) {
+func (d *driver) Poll(asked lines.Polling) (any, error) {
 	member, err := d.member(asked.As)
 	if err != nil {
 		return nil, err
@@ -237,8 +237,8 @@ func (m *member) take() (lines.Poll, error) {
 	return answer, nil
 }
 
-// commit marks offsets in the session, the only way that sarama has for a member, and so those of its own partitions.
-func (d *driver) commit(asked lines.Committing) (any, error) {
+// Commit marks offsets in the session, the only way that sarama has for a member, and so those of its own partitions.
+func (d *driver) Commit(asked lines.Committing) (any, error) {
 	member, err := d.member(asked.As)
 	if err != nil {
 		return nil, err
@@ -274,7 +274,7 @@ func (d *driver) commit(asked lines.Committing) (any, error) {
 	}
 }
 
-func (d *driver) leave(asked lines.Named) (any, error) {
+func (d *driver) Leave(asked lines.Named) (any, error) {
 	member, err := d.member(asked.As)
 	if err != nil {
 		return nil, err

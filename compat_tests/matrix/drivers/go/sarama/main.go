@@ -4,10 +4,8 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"log"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/IBM/sarama"
@@ -26,72 +24,16 @@ type driver struct {
 }
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: sarama HOST:PORT")
-		os.Exit(2)
-	}
 	if os.Getenv("SARAMA_LOG") != "" {
 		sarama.Logger = log.New(os.Stderr, "", log.LstdFlags)
 	}
 	d := &driver{
-		bootstrap: os.Args[1],
+		bootstrap: lines.Address(),
 		members:   map[string]*member{},
 		producers: map[string]sarama.SyncProducer{},
 	}
-	d.lines = &lines.Driver{Calls: d.calls(), Refusal: refusal, Close: d.close}
+	d.lines = &lines.Driver{Library: d, Refusal: refusal, Close: d.close}
 	d.lines.Serve()
-}
-
-func (d *driver) calls() map[string]lines.Call {
-	calls := map[string]lines.Call{
-		"version":               lines.On(d.version),
-		"metadata":              lines.On(d.metadata),
-		"create_topics":         lines.On(d.createTopics),
-		"delete_topics":         lines.On(d.deleteTopics),
-		"create_partitions":     lines.On(d.createPartitions),
-		"describe_configs":      lines.On(d.describeConfigs),
-		"alter_configs":         lines.On(d.alterConfigs),
-		"delete_records":        lines.On(d.deleteRecords),
-		"produce":               lines.On(d.produce),
-		"fetch":                 lines.On(d.fetch),
-		"list_offsets":          lines.On(d.listOffsets),
-		"join":                  lines.On(d.join),
-		"poll":                  lines.On(d.poll),
-		"commit":                lines.On(d.commit),
-		"leave":                 lines.On(d.leave),
-		"committed":             lines.On(d.committed),
-		"list_groups":           lines.On(d.listGroups),
-		"describe_group":        lines.On(d.describeGroup),
-		"delete_groups":         lines.On(d.deleteGroups),
-		"alter_group_offsets":   lines.On(d.alterGroupOffsets),
-		"delete_group_offsets":  lines.On(d.deleteGroupOffsets),
-		"remove_members":        lines.On(d.removeMembers),
-		"txn_init":              lines.On(d.txnInit),
-		"txn_begin":             lines.On(d.txnBegin),
-		"txn_commit":            lines.On(d.txnCommit),
-		"txn_abort":             lines.On(d.txnAbort),
-		"txn_send":              lines.On(d.txnSend),
-		"txn_offsets":           lines.On(d.txnOffsets),
-		"txn_close":             lines.On(d.txnClose),
-		"describe_cluster":      lines.On(d.describeCluster),
-		"describe_log_dirs":     lines.On(d.describeLogDirs),
-		"describe_producers":    lines.On(d.describeProducers),
-		"list_transactions":     lines.On(d.listTransactions),
-		"describe_transactions": lines.On(d.describeTransactions),
-		"elect_leaders":         lines.On(d.electLeaders),
-		"describe_acls":         lines.On(d.describeACLs),
-		"describe_features":     lines.On(d.describeFeatures),
-	}
-	for call, why := range map[string]string{
-		"leader_epoch_end":  "sarama has no OffsetForLeaderEpoch request",
-		"share_join":        "sarama has no share groups",
-		"share_poll":        "sarama has no share groups",
-		"share_acknowledge": "sarama has no share groups",
-		"share_leave":       "sarama has no share groups",
-	} {
-		calls[call] = func([]byte) (any, error) { return nil, lines.Unsupported(why) }
-	}
-	return calls
 }
 
 // config is sarama's own with the version of Kafka that its user has to name, and with time-outs below those of a call.
@@ -138,25 +80,19 @@ func (d *driver) broker() (*sarama.Broker, error) {
 	return broker, nil
 }
 
-func (d *driver) version(lines.None) (any, error) {
-	build, _ := debug.ReadBuildInfo()
-	for _, module := range build.Deps {
-		if module.Path == "github.com/IBM/sarama" {
-			return map[string]string{"library": "sarama", "version": module.Version[1:]}, nil
-		}
-	}
-	return nil, errors.New("the build does not tell the version")
+func (d *driver) Version(lines.None) (any, error) {
+	return lines.Version("sarama", "github.com/IBM/sarama")
 }
 
 func (d *driver) close() {
 	for _, producer := range d.producers {
-		note("closing a producer", producer.Close())
+		lines.Note("closing a producer", producer.Close())
 	}
 	for _, member := range d.members {
-		note("closing a member", member.close())
+		lines.Note("closing a member", member.close())
 	}
 	if d.admin != nil {
-		note("closing the admin", d.admin.Close())
+		lines.Note("closing the admin", d.admin.Close())
 	}
 }
 
@@ -171,10 +107,3 @@ func refusal(err error) (int16, bool) {
 
 // failure is the error that a code in an answer stands for, nil for none.
 func failure(code sarama.KError) error { return lines.Refusal(int16(code), nil) }
-
-// note keeps on standard error what an answer has no room for.
-func note(call string, err error) {
-	if err != nil {
-		fmt.Fprintf(os.Stderr, "%s: %v\n", call, err)
-	}
-}

@@ -19,8 +19,8 @@ var codecs = map[string]sarama.CompressionCodec{
 	"zstd":   sarama.CompressionZSTD,
 }
 
-// produce writes with a producer made for this call alone: nearly all that a call says is an option of it.
-func (d *driver) produce(asked lines.Production) (any, error) {
+// Produce writes with a producer made for this call alone: nearly all that a call says is an option of it.
+func (d *driver) Produce(asked lines.Production) (any, error) {
 	settings, err := producing(asked)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (d *driver) produce(asked lines.Production) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { note("produce", producer.Close()) }()
+	defer func() { lines.Note("produce", producer.Close()) }()
 	messages := make([]*sarama.ProducerMessage, len(asked.Records))
 	for index, told := range asked.Records {
 		messages[index] = message(asked.Topic, told)
@@ -43,7 +43,7 @@ func (d *driver) produce(asked lines.Production) (any, error) {
 		answer[index] = lines.Produced{
 			Partition: message.Partition, Offset: message.Offset, Error: d.lines.Name(failed[message]),
 		}
-		note("produce", failed[message])
+		lines.Note("produce", failed[message])
 	}
 	return answer, nil
 }

@@ -10,8 +10,8 @@ import (
 	"ottla/matrix/lines"
 )
 
-// metadata asks without the ClusterAdmin, which tells neither the id of the cluster nor of topics that are not there.
-func (d *driver) metadata(asked lines.Topics) (any, error) {
+// Metadata asks without the ClusterAdmin, which tells neither the id of the cluster nor of topics that are not there.
+func (d *driver) Metadata(asked lines.Topics) (any, error) {
 	broker, err := d.broker()
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (d *driver) topic(detail *sarama.TopicMetadata) lines.Topic {
 	return topic
 }
 
-func (d *driver) createTopics(asked lines.NewTopics) (any, error) {
+func (d *driver) CreateTopics(asked lines.NewTopics) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -73,33 +73,33 @@ func (d *driver) createTopics(asked lines.NewTopics) (any, error) {
 			ReplicationFactor: topic.Replication,
 			ConfigEntries:     topic.Configs,
 		}, asked.ValidateOnly)
-		note("create_topics", err)
+		lines.Note("create_topics", err)
 		answer[topic.Name] = d.lines.Name(err)
 	}
 	return answer, nil
 }
 
-func (d *driver) deleteTopics(asked lines.Topics) (any, error) {
+func (d *driver) DeleteTopics(asked lines.Topics) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
 	answer := map[string]*string{}
 	for _, name := range asked.Topics {
 		err := d.admin.DeleteTopic(name)
-		note("delete_topics", err)
+		lines.Note("delete_topics", err)
 		answer[name] = d.lines.Name(err)
 	}
 	return answer, nil
 }
 
-func (d *driver) createPartitions(asked lines.Totals) (any, error) {
+func (d *driver) CreatePartitions(asked lines.Totals) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
 	answer := map[string]*string{}
 	for name, total := range asked.Topics {
 		err := d.admin.CreatePartitions(name, total, nil, false)
-		note("create_partitions", err)
+		lines.Note("create_partitions", err)
 		answer[name] = d.lines.Name(err)
 	}
 	return answer, nil
@@ -113,8 +113,8 @@ func resourceType(kind string) (sarama.ConfigResourceType, error) {
 	return sarama.UnknownResource, lines.Unsupported("sarama knows no configs of a " + kind)
 }
 
-// describeConfigs tells an empty value where the broker has null: sarama makes no difference.
-func (d *driver) describeConfigs(asked lines.Resource) (any, error) {
+// DescribeConfigs tells an empty value where the broker has null: sarama makes no difference.
+func (d *driver) DescribeConfigs(asked lines.Resource) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (d *driver) describeConfigs(asked lines.Resource) (any, error) {
 	return answer, nil
 }
 
-func (d *driver) alterConfigs(asked lines.Resource) (any, error) {
+func (d *driver) AlterConfigs(asked lines.Resource) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}
@@ -162,8 +162,8 @@ func (d *driver) alterConfigs(asked lines.Resource) (any, error) {
 	return nil, d.admin.IncrementalAlterConfig(kind, asked.Name, entries, false)
 }
 
-// deleteRecords asks the leaders without the ClusterAdmin, which does not tell the low watermarks.
-func (d *driver) deleteRecords(asked lines.Deletion) (any, error) {
+// DeleteRecords asks the leaders without the ClusterAdmin, which does not tell the low watermarks.
+func (d *driver) DeleteRecords(asked lines.Deletion) (any, error) {
 	if err := d.connect(); err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"ottla/matrix/lines"
 )
 
-func (d *driver) txnInit(asked lines.TxnInit) (any, error) {
+func (d *driver) TxnInit(asked lines.TxnInit) (any, error) {
 	if _, taken := d.producers[asked.As]; taken {
 		return nil, fmt.Errorf("there is a producer %s already", asked.As)
 	}
@@ -40,7 +40,7 @@ func (d *driver) producer(name string) (sarama.SyncProducer, error) {
 	return found, nil
 }
 
-func (d *driver) txnBegin(asked lines.Named) (any, error) {
+func (d *driver) TxnBegin(asked lines.Named) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (d *driver) txnBegin(asked lines.Named) (any, error) {
 	return nil, producer.BeginTxn()
 }
 
-func (d *driver) txnSend(asked lines.TxnSend) (any, error) {
+func (d *driver) TxnSend(asked lines.TxnSend) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (d *driver) txnSend(asked lines.TxnSend) (any, error) {
 	return offsets, err
 }
 
-func (d *driver) txnCommit(asked lines.Named) (any, error) {
+func (d *driver) TxnCommit(asked lines.Named) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func (d *driver) txnCommit(asked lines.Named) (any, error) {
 	return nil, producer.CommitTxn()
 }
 
-func (d *driver) txnAbort(asked lines.Named) (any, error) {
+func (d *driver) TxnAbort(asked lines.Named) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
@@ -84,8 +84,8 @@ func (d *driver) txnAbort(asked lines.Named) (any, error) {
 	return nil, producer.AbortTxn()
 }
 
-// txnOffsets only tells the library: it sends the offsets when the transaction is committed.
-func (d *driver) txnOffsets(asked lines.TxnOffsets) (any, error) {
+// TxnOffsets only tells the library: it sends the offsets when the transaction is committed.
+func (d *driver) TxnOffsets(asked lines.TxnOffsets) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
@@ -115,7 +115,7 @@ func (d *driver) txnOffsets(asked lines.TxnOffsets) (any, error) {
 	return nil, producer.AddOffsetsToTxnWithGroupMetadata(offsets, metadata)
 }
 
-func (d *driver) txnClose(asked lines.Named) (any, error) {
+func (d *driver) TxnClose(asked lines.Named) (any, error) {
 	producer, err := d.producer(asked.As)
 	if err != nil {
 		return nil, err
