@@ -15,6 +15,9 @@ import (
 // where its last records were, and the library does not tell how far it is.
 const quiet = 3 * time.Second
 
+// quietAtFirst is the same before anything has come: a busy machine takes its time to connect.
+const quietAtFirst = 12 * time.Second
+
 var isolations = map[string]kgo.IsolationLevel{
 	"":                 kgo.ReadUncommitted(),
 	"read_uncommitted": kgo.ReadUncommitted(),
@@ -56,7 +59,11 @@ func (d *driver) Fetch(asked lines.Fetching) (any, error) {
 		return next == end.Offset // an offset beyond the end is to be refused by the broker
 	}
 	for !done() {
-		fetches, err := pollWithin(ctx, client, quiet)
+		wait := quiet
+		if next == asked.Offset {
+			wait = quietAtFirst
+		}
+		fetches, err := pollWithin(ctx, client, wait)
 		if err != nil {
 			return nil, err
 		}
