@@ -15,6 +15,7 @@ Points = Sequence[tuple[float, float]]
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 640, 240, 64, 28, 12
 _WIDE = 760  # for rows with long names
+_TITLE = 28  # the height of a title
 _COLOURS = ("#2563eb", "#db2777", "#16a34a", "#d97706", "#7c3aed", "#0891b2")
 _GREY, _PALE = "#6b7280", "#e5e7eb"
 _GOOD, _BAD, _NEUTRAL = "#16a34a", "#dc2626", "#2563eb"
@@ -136,11 +137,16 @@ def ratios(rows: Sequence[Ratio], caption: str) -> str:
     return _svg(bottom + 22, parts, _WIDE)
 
 
-def standalone(svg: str) -> str:
-    """The plot as a file of its own."""
+def standalone(svg: str, title: str = "") -> str:
+    """The plot as a file of its own, with its title above it."""
     opening, _, rest = svg.partition(">")
-    ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    width = opening.split('"')[1].split()[2]
+    box = opening.split('"')[1]
+    width, height = map(int, box.split()[2:])
+    above = _TITLE if title else 0
+    opening = opening.replace(box, f"0 {-above} {width} {height + above}")
+    ground = f'<rect y="{-above}" width="{width}" height="{height + above}" fill="#ffffff"/>'
+    if title:
+        ground += f'<text x="8" y="-10" font-size="14" font-weight="600">{escape(title)}</text>'
     return f'{opening} xmlns="http://www.w3.org/2000/svg" width="{width}">{ground}{rest}\n'
 
 

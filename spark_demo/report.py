@@ -59,7 +59,7 @@ def html_report(run: Run, watch: Watch, results: Results, checks: Sequence[Check
 
 def plot_files(watch: Watch, results: Results) -> dict[str, str]:
     """The plots of the page as files of their own, by their names."""
-    return {f"{box.name}.svg": standalone(box.content) for box in _boxes(watch, results)}
+    return {f"{box.name}.svg": standalone(box.content, box.heading) for box in _boxes(watch, results)}
 
 
 def _boxes(watch: Watch, results: Results) -> list[Box]:

@@ -15,8 +15,12 @@ from spark_demo.transforms import users
 PACKAGES = tuple(
     f"org.apache.spark:{name}_2.13:{pyspark.__version__}" for name in ("spark-sql-kafka-0-10", "spark-avro")
 )
-# For a short run on one machine: what a better compiler would gain is less than what it costs.
-QUICK_START = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"}
+# For a short run on one machine: what a better compiler would gain is less than what it costs. The quick one alone
+# would have 48 MB for its code, which the queries fill, and then it compiles no more.
+QUICK_START = {
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"
+    " -XX:+UseSerialGC -Xshare:auto"
+}
 
 
 def spark_session(master: str | None, name: str, conf: Mapping[str, str] | None = None) -> SparkSession:
