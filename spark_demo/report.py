@@ -77,7 +77,7 @@ def _boxes(watch: Watch, results: Results) -> list[Box]:
         Box(
             "latency",
             "End-to-end latency",
-            lines(latency, "s"),
+            lines(latency, "seconds"),
             "From the website's send to the event's record in the topic of clean events, through the broker, Spark"
             " and the broker again, by the second in which it was written.",
         ),
@@ -87,7 +87,7 @@ def _boxes(watch: Watch, results: Results) -> list[Box]:
             lines({name: watch.lag(name) for name in watch.read}, "records"),
             "Records that were sent and that a query has not yet finished with.",
         ),
-        Box("batches", "Time a batch takes", lines(_batches(watch), "s"), "From the trigger to the commit."),
+        Box("batches", "Time a batch takes", lines(_batches(watch), "seconds"), "From the trigger to the commit."),
         Box(
             "late",
             "Late and broken events",
