@@ -87,7 +87,12 @@ def _boxes(watch: Watch, results: Results) -> list[Box]:
             lines({name: watch.lag(name) for name in watch.read}, "records"),
             "Records that were sent and that a query has not yet finished with.",
         ),
-        Box("batches", "Time a batch takes", lines(_batches(watch), "seconds"), "From the trigger to the commit."),
+        Box(
+            "batches",
+            "Time a batch takes",
+            lines(_batches(watch), "seconds"),
+            "From the trigger to the commit.",
+        ),
         Box(
             "late",
             "Late and broken events",
