@@ -211,7 +211,7 @@ class Dispatcher:
         context.correlation_id = header.correlation_id
         try:
             response = registration.function(context, request)
-            if type(response) is CoroutineType:
+            if isinstance(response, CoroutineType | Parked):
                 response = await _after_flush(outbox, response)
             if response is not None:
                 add = trio.to_thread.run_sync(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ottla.server.context import RequestContext
-from ottla.server.dispatch import CloseConnection, Dispatcher
+from ottla.server.dispatch import CloseConnection, Dispatcher, ParkedAnswer
 from ottla.server.output import Outbox
 from ottla.server.registry import HandlerFunction, Registration
 from ottla.wire.api_keys import ApiKey
@@ -30,8 +30,9 @@ def dispatcher(function: HandlerFunction) -> Dispatcher:
     return Dispatcher({ApiKey.METADATA: served}, context)
 
 
-async def answered(rest: Coroutine[Any, Any, None] | None) -> None:
+async def answered(rest: Coroutine[Any, Any, None] | ParkedAnswer | None) -> None:
     """Await what is left of a request that was not answered at once."""
+    assert not isinstance(rest, ParkedAnswer)
     if rest is not None:
         await rest
 

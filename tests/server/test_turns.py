@@ -1,6 +1,7 @@
 """Requests about very many things leave the loop to others now and then, and have the same answers."""
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import trio
 
 from ottla.server import dispatch, turns
 from ottla.server.context import RequestContext
+from ottla.server.parked import Parked
 from ottla.server.registry import Registration
 from ottla.wire.errors import TooManyElements
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
@@ -67,6 +69,31 @@ async def test_many_elements_are_decoded_and_encoded_in_a_thread(monkeypatch: py
         names["decode"].clear()
         names["encode"].clear()
     assert answers[0] == answers[1]
+
+
+class Waiting(Parked):
+    """Has its answer when the time is up."""
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def answer(self, *, time_is_up: bool) -> MetadataResponse | None:
+        return MetadataResponse(controller_id=7) if time_is_up else None
+
+
+async def test_a_request_with_many_elements_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Fetch may name many partitions that it forgets, and wait for the few that are left."""
+    monkeypatch.setattr(dispatch, "QUICK_ELEMENTS", 1)
+    topics = [MetadataRequestTopic(name=f"t{number}") for number in range(10)]
+    frame = FRAME[:-4] + encode(MetadataRequest(topics=topics), 1)
+    with outbox_and_peer() as (outbox, peer):
+        waiting = dispatcher(lambda context, request: Waiting(0.01))
+        await answered(waiting.answer(memoryview(frame), outbox))
+        await outbox.flush()
+        assert encode(MetadataResponse(controller_id=7), 1) in peer.recv(1000)
 
 
 async def test_each_thread_counts_its_own_elements() -> None:
