@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from compat_tests.eventually import eventually
 from compat_tests.raw_client import RawClient
+from compat_tests.raw_groups import COORDINATOR_NOT_READY
 from compat_tests.raw_share_groups import RawShareConsumer, ack_codes, acquired, configure_group
 from compat_tests.raw_topics import describe
 from ottla.wire.errors import ErrorCode
@@ -236,10 +237,15 @@ class History:
 
 
 def state_of(side: Side, group_id: str) -> Any:
-    """What the share coordinator has of the partition."""
+    """What the share coordinator has of the partition, once it has read its log."""
     wanted = ReadStateData(side.topic_id, [PartitionData(0, side.leader_epoch)])
-    answer = side.raw.send(ReadShareGroupStateRequest(group_id, [wanted]), 0)
-    (row,) = answer.results[0].partitions
+
+    def read() -> Any:
+        answer = side.raw.send(ReadShareGroupStateRequest(group_id, [wanted]), 0)
+        return answer.results[0].partitions[0]
+
+    eventually(lambda: read().error_code in COORDINATOR_NOT_READY, False)
+    row = read()
     kept: list[tuple[int, int, int, int]] = []
     for each in row.state_batches:
         first, alike = each.first_offset, (each.delivery_state, each.delivery_count)

@@ -23,7 +23,7 @@ from ottla.wire.messages.offset_fetch import (
 )
 from ottla.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-_RETRIABLE = {
+COORDINATOR_NOT_READY = {
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_COORDINATOR,
@@ -44,7 +44,7 @@ def wait_for_coordinator(raw: RawClient, group_id: str) -> None:
         if found.error_code != ErrorCode.NONE:
             return False
         error = raw.send(LeaveGroupRequest(group_id, members=[MemberIdentity("nobody")]), 5).error_code
-        return error not in _RETRIABLE
+        return error not in COORDINATOR_NOT_READY
 
     eventually(is_ready, True)
 
