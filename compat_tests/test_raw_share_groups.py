@@ -257,9 +257,10 @@ def test_renew(member: RawShareConsumer, topic: tuple[str, bytes], produce: Any)
     renewed = member.fetch(topic_id, 0, acks=[(0, 1, [RENEW])], is_renew_ack=True, **zero)
     assert acquired(renewed) == {0: []}
     configure_group(member.raw, member.group_id, share_renew_acknowledge_enable="false")
-    assert ack_codes(member.acknowledge(topic_id, 0, (0, 1, [RENEW]), is_renew_ack=True)) == [
-        (121, "Renewing acquisition locks is not enabled for the group.")
-    ]
+    eventually(
+        lambda: ack_codes(member.acknowledge(topic_id, 0, (0, 1, [RENEW]), is_renew_ack=True)),
+        [(121, "Renewing acquisition locks is not enabled for the group.")],
+    )
 
 
 def test_delivery_count_limit(member: RawShareConsumer, topic: tuple[str, bytes], produce: Any) -> None:
