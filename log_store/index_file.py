@@ -8,20 +8,30 @@ after a crash the index is made anew from the log.
 Entries are written with pwrite and read through a read-only map of the file. Kafka writes through the map,
 and a full disk then kills the process by SIGBUS; a pwrite fails with an OSError instead. Descriptor and map
 are made at first use, so that an idle partition holds neither.
+
+A pwrite for each entry would cost more than all else that is done for a small batch, so the last entries of an
+active segment are held back, until there are some dozen, somebody searches among them, or the segment is rolled or
+closed. A crash loses nothing by it, since that segment is read again; nor does a disk that refuses them when they are
+searched, since an index with less in it is right as well. Searches may be of worker threads while the log goes on.
 """
 
 from __future__ import annotations
 
+import logging
 import mmap
 import os
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
 from ottla.log_store.files import FileSystem, fsync_path, unlink_if_there, write_fully
 
+logger = logging.getLogger("ottla.log_store")
+
 LARGEST_RELATIVE_OFFSET = 0x7FFFFFFF
+_HELD_BACK_BYTES = 512
 
 
 class CorruptIndex(Exception):
@@ -31,7 +41,19 @@ class CorruptIndex(Exception):
 class IndexFile:
     """Fixed-size entries of one segment; subclasses know what is in an entry."""
 
-    __slots__ = ("_fd", "_length", "_map", "base_offset", "entries", "fs", "max_bytes", "max_entries", "path")
+    __slots__ = (
+        "_fd",
+        "_held_back",
+        "_length",
+        "_lock",
+        "_map",
+        "base_offset",
+        "entries",
+        "fs",
+        "max_bytes",
+        "max_entries",
+        "path",
+    )
 
     ENTRY: ClassVar[struct.Struct]
 
@@ -42,6 +64,8 @@ class IndexFile:
         self.base_offset = base_offset
         self.max_bytes = max_bytes
         self._length = length
+        self._held_back = b""  # the last of the entries, which are not in the file yet
+        self._lock: threading.Lock | None = None  # of what is held back, from when anything is
         self._fd = -1
         self._map: mmap.mmap | None = None
         self.entries = length // self.ENTRY.size
@@ -55,6 +79,7 @@ class IndexFile:
 
     def trim(self) -> None:
         """Cut the file to its entries: the segment takes no more."""
+        self._write_held_back()
         self._resize(self.entries * self.ENTRY.size)
         self.max_entries = self.entries
 
@@ -75,6 +100,7 @@ class IndexFile:
 
     def close(self) -> None:
         """Trim and let go of the file."""
+        self._write_held_back()
         if self._length != self.entries * self.ENTRY.size or not os.path.exists(self.path):
             self.trim()
         self.release()
@@ -93,17 +119,51 @@ class IndexFile:
 
     def delete(self) -> None:
         self.release()
+        self._held_back = b""
         unlink_if_there(self.fs, self.path)
 
     def _append(self, entry: bytes) -> None:
-        size = self.ENTRY.size
-        if self._length < (self.entries + 1) * size:
+        if self._length < (self.entries + 1) * self.ENTRY.size:
             self.preallocate()
-        write_fully(self.fs, self._descriptor(), entry, self.entries * size)
-        self.entries += 1
+        if self._lock is None:  # nobody else has anything to do with what is held back before
+            self._lock = threading.Lock()
+        with self._lock:
+            if len(self._held_back) >= _HELD_BACK_BYTES:
+                self._write()
+            self._held_back += entry
+            self.entries += 1
+
+    def _write(self) -> None:
+        """Write what is held back, under its lock."""
+        position = self.entries * self.ENTRY.size - len(self._held_back)
+        write_fully(self.fs, self._descriptor(), self._held_back, position)
+        self._held_back = b""
+
+    def _write_held_back(self) -> None:
+        if self._lock is not None:
+            with self._lock:
+                if self._held_back:
+                    self._write()
+
+    def _have_all_in_file(self) -> None:
+        """So that entries can be read: what the disk does not take is forgotten. To be called before anybody asks how
+        many there are."""
+        if self._lock is None or not self._held_back:
+            return
+        with self._lock:
+            if not self._held_back:
+                return
+            try:
+                self._write()
+            except OSError as error:
+                logger.warning("index entries not written path=%s error=%s", self.path, error)
+                kept = self.entries - len(self._held_back) // self.ENTRY.size
+                self._held_back = b""
+                self._truncate_entries(kept)
 
     def _append_all(self, entries: bytes) -> None:
         """Many entries in one write, made by recovery."""
+        self._write_held_back()
         size = self.ENTRY.size
         needed = self.entries * size + len(entries)
         if self._length < needed:
@@ -113,9 +173,11 @@ class IndexFile:
         self.entries = needed // size
 
     def _truncate_entries(self, entries: int) -> None:
+        self._have_all_in_file()
         self.entries = min(entries, self.entries)
 
     def _mapped(self) -> mmap.mmap:
+        self._have_all_in_file()
         mapped = self._map
         if mapped is None:
             with self._any_descriptor() as fd:  # the map keeps a descriptor of its own
@@ -129,6 +191,7 @@ class IndexFile:
 
     def _read(self, slot: int) -> bytes:
         """The bytes of one entry, without mapping the file."""
+        self._have_all_in_file()
         size = self.ENTRY.size
         with self._any_descriptor() as fd:
             return self.fs.pread(fd, size, slot * size)

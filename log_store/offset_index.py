@@ -77,24 +77,34 @@ class OffsetIndex(IndexFile):
         return self.entry(slot)
 
     def entry(self, slot: int) -> tuple[int, int]:
+        mapped = self._mapped()
         if not 0 <= slot < self.entries:
             raise IndexError(slot)
-        relative, position = _unpack(self._mapped(), slot * 8)
+        relative, position = _unpack(mapped, slot * 8)
         return self.base_offset + relative, position
 
     def upper_bound_offset(self, position: int) -> int | None:
         """The offset of the first entry at or after a file position, or None if the index ends before."""
-        low, high = 0, self.entries
-        if not high:
+        if not self.entries:
             return None
+        slot = self._entries_below(position)
+        return self.entry(slot)[0] if slot < self.entries else None
+
+    def position_before(self, position: int) -> int:
+        """The position of the last entry at or before a file position; 0 if there is none."""
+        slot = self._entries_below(position + 1) if self.entries else 0
+        return self.entry(slot - 1)[1] if slot else 0
+
+    def _entries_below(self, position: int) -> int:
         mapped = self._mapped()
+        low, high = 0, self.entries
         while low < high:
             middle = (low + high) >> 1
             if _unpack(mapped, middle << 3)[1] < position:
                 low = middle + 1
             else:
                 high = middle
-        return self.entry(low)[0] if low < self.entries else None
+        return low
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries of `offset` and beyond."""

@@ -31,24 +31,11 @@ def refill_window(log: Log, entry: ProducerEntry) -> None:
         segment = log.segments[slot]
         found = segment.find(oldest.first_offset)
         end = segment.size if found is None else found.position
-        start = _position_before(segment, max(0, end - budget))
+        start = segment.offset_index.position_before(max(0, end - budget))
         older = [*_batches_of(segment, start, end, entry), *older]
         budget -= end - start
         slot -= 1
     entry.batches = [*older, *entry.batches][-BATCHES_TO_RETAIN:]
-
-
-def _position_before(segment: Segment, position: int) -> int:
-    """Where a batch begins that is at or before `position`."""
-    index = segment.offset_index
-    low, high = 0, index.entries
-    while low < high:
-        middle = (low + high) >> 1
-        if index.entry(middle)[1] <= position:
-            low = middle + 1
-        else:
-            high = middle
-    return index.entry(low - 1)[1] if low else 0
 
 
 def _batches_of(segment: Segment, start: int, end: int, entry: ProducerEntry) -> list[BatchMetadata]:

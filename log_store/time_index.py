@@ -93,13 +93,15 @@ class TimeIndex(IndexFile):
         return TimeEntry(NO_TIMESTAMP, self.base_offset)
 
     def entry(self, slot: int) -> TimeEntry:
+        mapped = self._mapped()
         if not 0 <= slot < self.entries:
             raise IndexError(slot)
-        timestamp, relative = _unpack(self._mapped(), slot * 12)
+        timestamp, relative = _unpack(mapped, slot * 12)
         return TimeEntry(timestamp, self.base_offset + relative)
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries of `offset` and beyond."""
+        self._have_all_in_file()
         keep = self.entries
         while keep and self.entry(keep - 1).offset >= offset:
             keep -= 1

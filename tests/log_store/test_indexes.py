@@ -1,14 +1,17 @@
 """The sparse indexes: lookups against a plain list, sizes on disk, truncation, reopening."""
 
+import errno
 import os
 import struct
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ottla.log_store.files import OS_FILE_SYSTEM
+from ottla.log_store.files import OS_FILE_SYSTEM, OsFileSystem
 from ottla.log_store.index_file import CorruptIndex
 from ottla.log_store.offset_index import OffsetIndex
 from ottla.log_store.time_index import TimeEntry, TimeIndex
@@ -198,3 +201,121 @@ def test_txn_index(tmp_path: Path) -> None:
         TxnIndex(OS_FILE_SYSTEM, str(path), 11, exists=True).check()
     again.reset()
     assert path.stat().st_size == 0
+
+
+class RefusingDisk(OsFileSystem):
+    """Takes no bytes while it is told so, and counts what it was asked."""
+
+    def __init__(self) -> None:
+        self.refuses = False
+        self.writes = 0
+
+    def pwrite(self, fd: int, data: bytes, offset: int) -> int:
+        self.writes += 1
+        if self.refuses:
+            raise OSError(errno.ENOSPC, "no space")
+        return os.pwrite(fd, data, offset)
+
+
+def test_many_entries_are_written_at_once(tmp_path: Path) -> None:
+    """Some dozen at a time, and the rest when somebody searches among them, at the roll and at the close."""
+    disk = RefusingDisk()
+    for name, finish in (("trim", OffsetIndex.trim), ("close", OffsetIndex.close)):
+        disk.writes = 0
+        path = tmp_path / name
+        index = OffsetIndex(disk, str(path), BASE, 4096, 0)
+        for number in range(1, 201):
+            index.append(BASE + number, number)
+        assert 0 < disk.writes < 10
+        assert index.last_entry == (BASE + 200, 200)
+        assert index.lookup(BASE + 199) == (BASE + 199, 199)
+        index.append(BASE + 201, 201)
+        finish(index)
+        index.release()
+        assert path.read_bytes() == b"".join(struct.pack(">ii", number, number) for number in range(1, 202))
+
+
+def test_entries_that_the_disk_does_not_take_are_done_without(tmp_path: Path) -> None:
+    """A search goes by those before them, and later ones are added behind those."""
+    disk = RefusingDisk()
+    offsets = OffsetIndex(disk, str(tmp_path / "i.index"), BASE, 4096, 0)
+    times = TimeIndex(disk, str(tmp_path / "i.timeindex"), BASE, 4096, 0)
+    for number in (1, 2):
+        offsets.append(BASE + number, number)
+        times.maybe_append(number, BASE + number)
+    assert offsets.entry(1) == (BASE + 2, 2)
+    assert times.entry(1) == TimeEntry(2, BASE + 2)
+    for number in (3, 4):
+        offsets.append(BASE + number, number)
+        times.maybe_append(number, BASE + number)
+    disk.refuses = True
+    assert offsets.lookup(BASE + 3) == (BASE + 2, 2)
+    assert times.lookup(3) == TimeEntry(2, BASE + 2)
+    assert (offsets.entries, times.entries) == (2, 2)
+    disk.refuses = False
+    offsets.append(BASE + 5, 5)
+    times.maybe_append(5, BASE + 5)
+    assert [offsets.entry(slot) for slot in range(offsets.entries)] == [
+        (BASE + 1, 1),
+        (BASE + 2, 2),
+        (BASE + 5, 5),
+    ]
+    assert times.lookup(9) == TimeEntry(5, BASE + 5)
+    offsets.append(BASE + 6, 6)
+    disk.refuses = True
+    with pytest.raises(OSError, match="no space"):
+        offsets.close()
+    disk.refuses = False
+    offsets.close()
+    times.close()
+    assert (tmp_path / "i.index").stat().st_size == 4 * 8
+
+
+class SlowDisk(OsFileSystem):
+    """Lets somebody do something in the middle of a write."""
+
+    def __init__(self) -> None:
+        self.amid: Callable[[], None] | None = None
+
+    def pwrite(self, fd: int, data: bytes, offset: int) -> int:
+        written = os.pwrite(fd, data, offset)
+        if self.amid is not None:
+            amid, self.amid = self.amid, None
+            amid()
+        return written
+
+
+def test_a_search_in_a_thread_loses_no_entries(tmp_path: Path) -> None:
+    """The log goes on while a search has the entries written that were held back."""
+    disk = SlowDisk()
+    index = OffsetIndex(disk, str(tmp_path / "i.index"), BASE, 4096, 0)
+    for number in (1, 2, 3):
+        index.append(BASE + number, number)
+    appending = threading.Thread(target=lambda: index.append(BASE + 4, 4))
+    disk.amid = lambda: (appending.start(), appending.join(0.05), None)[-1]
+    searching = threading.Thread(target=lambda: index.lookup(BASE + 1))
+    searching.start()
+    searching.join()
+    appending.join()
+    index.append(BASE + 5, 5)
+    assert [index.entry(slot) for slot in range(index.entries)] == [(BASE + n, n) for n in range(1, 6)]
+    index.close()
+
+
+def test_truncation_when_the_disk_does_not_take_what_was_held_back(tmp_path: Path) -> None:
+    """What is beyond the end is gone all the same."""
+    disk = RefusingDisk()
+    offsets = OffsetIndex(disk, str(tmp_path / "i.index"), BASE, 4096, 0)
+    times = TimeIndex(disk, str(tmp_path / "i.timeindex"), BASE, 4096, 0)
+    for number in range(1, 101):
+        offsets.append(BASE + number, number)
+        times.maybe_append(number, BASE + number)
+    disk.refuses = True
+    assert offsets.position_before(20) == 20
+    times.truncate_to(BASE + 20)
+    offsets.truncate_to(BASE + 20)
+    assert times.last_entry == TimeEntry(19, BASE + 19)
+    assert offsets.last_entry == (BASE + 19, 19)
+    assert offsets.position_before(0) == 0
+    offsets.release()
+    times.release()
