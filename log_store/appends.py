@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.log_store.durability import failing
+from ottla.log_store.producer_entry import BatchMetadata
 from ottla.log_store.producer_state import ProducerUpdate
 from ottla.log_store.segment import Segment
 from ottla.log_store.txn_index import AbortedTxn
@@ -30,6 +31,15 @@ class AppendResult(NamedTuple):
     log_start_offset: int
     duplicate: bool = False
     flush_due: bool = False
+
+
+def repeated(log: Log, batch: BatchMetadata) -> AppendResult:
+    """What a client learns of a batch that it sends again. The first one may have been written by a request that still
+    waits for its flush."""
+    flush_due = batch.last_offset >= log.recovery_point and log.unflushed_messages >= log.flush_messages
+    return AppendResult(
+        batch.first_offset, batch.last_offset, batch.timestamp, log.log_start_offset, True, flush_due
+    )
 
 
 def append_batches(

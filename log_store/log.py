@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ottla.config.topic_config import TopicConfig
 from ottla.log_store import deletion, durability, partition_metadata, reads, timestamps
-from ottla.log_store.appends import AppendResult, append_batches
+from ottla.log_store.appends import AppendResult, append_batches, repeated
 from ottla.log_store.deletion import DeletedFile
 from ottla.log_store.durability import failed, failing
 from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem
@@ -227,17 +227,11 @@ class Log:
         rules = self.rules
         producers = self.producers
         has_producer = batch.producer_id >= 0
-        if has_producer:
+        ordinary = producers.next_of(batch) if has_producer else None
+        if has_producer and ordinary is None:
             duplicate = producers.duplicate_of(batch)
             if duplicate is not None:
-                _, _, first_offset, last_offset, timestamp = duplicate
-                # The first one may have been written by a request that still waits for its flush.
-                flush_due = (
-                    last_offset >= self.recovery_point and self.unflushed_messages >= self.flush_messages
-                )
-                return AppendResult(
-                    first_offset, last_offset, timestamp, self.log_start_offset, True, flush_due
-                )
+                return repeated(self, duplicate)
             producers.check_client_batch(batch, verification)
         if batch.buf.readonly:
             batch = BatchView(memoryview(bytearray(batch.data)))
@@ -258,7 +252,11 @@ class Log:
         except OSError as error:
             raise failed(self, "append", error) from error
         self.log_end_offset = end_offset = last_offset + 1
-        if has_producer:
+        if ordinary is not None:
+            ordinary.add_next(
+                batch.base_sequence, batch.last_sequence, base_offset, last_offset, max_timestamp
+            )
+        elif has_producer:
             producers.commit_client_batch(batch, base_offset, max_timestamp)
         producers.map_end_offset = end_offset
         return AppendResult(

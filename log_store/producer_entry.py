@@ -113,12 +113,20 @@ class ProducerEntry:
             self.producer_epoch = epoch
             self.batches = [batch]
             self.is_partial = False
+            self.last_timestamp = batch.timestamp
         else:
-            self.batches.append(batch)
-            if len(self.batches) > BATCHES_TO_RETAIN:
-                del self.batches[0]
-                self.is_partial = False
-        self.last_timestamp = batch.timestamp
+            self.add_next(*batch)
+
+    def add_next(
+        self, first_sequence: int, last_sequence: int, first_offset: int, last_offset: int, timestamp: int
+    ) -> None:
+        """The same for the next batch of this epoch."""
+        batches = self.batches
+        batches.append(BatchMetadata(first_sequence, last_sequence, first_offset, last_offset, timestamp))
+        if len(batches) > BATCHES_TO_RETAIN:
+            del batches[0]
+            self.is_partial = False
+        self.last_timestamp = timestamp
 
     def begin_or_continue_txn(self, first_offset: int, *, is_transactional: bool) -> bool:
         """Note a data batch; True if it is the first of a transaction."""

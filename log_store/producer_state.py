@@ -74,6 +74,21 @@ class ProducerState:
 
     # ---- appends
 
+    def next_of(self, batch: BatchView) -> ProducerEntry | None:
+        """The producer whose next batch this plainly is, so that it repeats nothing and needs no more checks: it goes
+        on where the last one ended, in the same transaction or outside of any. None says that it must be looked at."""
+        entry = self.producers.get(batch.producer_id)
+        if (
+            entry is None
+            or entry.producer_epoch != batch.producer_epoch
+            or not entry.batches
+            or entry.batches[-1].last_sequence + 1 != batch.base_sequence
+            or (entry.current_txn_first_offset is not None) != bool(batch.attributes & TRANSACTIONAL_BIT)
+            or self.verifications
+        ):
+            return None
+        return entry
+
     def duplicate_of(self, batch: BatchView) -> BatchMetadata | None:
         """The batch that this one repeats, if it is one of the last five of its producer."""
         entry = self.producers.get(batch.producer_id)

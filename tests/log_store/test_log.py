@@ -3,12 +3,14 @@
 import gc
 import os
 import struct
+import threading
 import weakref
 from pathlib import Path
 
 import pytest
 
 from ottla.config.topic_config import TopicConfig
+from ottla.log_store.files import LogFile, OsFileSystem
 from ottla.log_store.log import Log
 from ottla.log_store.retention import SegmentFacts, segments_before_log_start, segments_past_retention
 from ottla.log_store.timestamps import TimestampOffset
@@ -445,3 +447,33 @@ def test_topic_id_must_agree(tmp_path: Path) -> None:
     assert reopen(log, clean=True).topic_id is None
     assert reopen(log, clean=True, topic_id=TOPIC_ID).topic_id == TOPIC_ID
     assert Log.open(log.directory, log.config, now_ms=NOW_MS, clean=True).topic_id == TOPIC_ID
+
+
+def test_a_large_deleted_file_is_freed_by_a_thread(tmp_path: Path) -> None:
+    """Whoever lets go of it last does not wait; a small one, or one that is still there, is closed at once."""
+    closed: list[tuple[str, bool]] = []
+
+    class Disk(OsFileSystem):
+        """Notes who closes what."""
+
+        def close(self, fd: int) -> None:
+            closed.append((names[fd], threading.current_thread() is threading.main_thread()))
+            os.close(fd)
+            if len(closed) == 3:
+                done.set()
+
+    names: dict[int, str] = {}
+    disk, done = Disk(), threading.Event()
+    for name, size, is_deleted in (
+        ("there", 5_000_000, False),
+        ("small", 1000, True),
+        ("large", 5_000_000, True),
+    ):
+        file = LogFile.create(disk, str(tmp_path / name))
+        names[file.fd] = name
+        file.append(bytes(size))
+        if is_deleted:
+            (tmp_path / name).unlink()
+        del file
+    assert done.wait(60)
+    assert closed == [("there", True), ("small", True), ("large", False)]

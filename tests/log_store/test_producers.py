@@ -5,6 +5,8 @@ from pathlib import Path
 
 import crc32c
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ottla.log_store.files import OS_FILE_SYSTEM
 from ottla.log_store.producer_entry import BatchMetadata, ProducerEntry
@@ -13,6 +15,7 @@ from ottla.log_store.producer_state import ProducerState
 from ottla.log_store.validation import AppendOrigin
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.control import ControlType, build_end_txn_marker
+from ottla.wire.records.header import BatchView
 from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, reopen
 
 LAST = 0x7FFFFFFF
@@ -76,6 +79,45 @@ def test_window_of_five() -> None:
     assert entry.duplicate_of(0, 0, 1) is None
     assert entry.duplicate_of(0, 2, 2) is None
     assert entry.duplicate_of(1, 2, 3) is None
+
+
+@given(
+    known=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 5), st.integers(1, 3)), max_size=8),
+    epoch=st.integers(0, 1),
+    sequence=st.integers(0, 12),
+    count=st.integers(1, 3),
+    in_transaction=st.booleans(),
+    is_transactional=st.booleans(),
+)
+def test_a_batch_that_is_plainly_the_next_needs_no_checks(
+    known: list[tuple[int, int, int]],
+    epoch: int,
+    sequence: int,
+    count: int,
+    in_transaction: bool,
+    is_transactional: bool,
+) -> None:
+    """Whatever is taken for that repeats nothing, would be accepted, and is noted as any other batch is."""
+    states = [ProducerState(OS_FILE_SYSTEM, "."), ProducerState(OS_FILE_SYSTEM, ".")]
+    for state in states:
+        entry = state.producers[7] = ProducerEntry(7)
+        first = 0
+        for of_epoch, gap, size in known:
+            first = (entry.last_sequence + 1 if of_epoch == entry.producer_epoch else 0) + gap // 5
+            entry.add_batch(of_epoch, BatchMetadata(first, first + size - 1, 0, size - 1, 5))
+        entry.current_txn_first_offset = 3 if in_transaction else None
+    view = BatchView(producer_batch(count, sequence=sequence, epoch=epoch, is_transactional=is_transactional))
+    found = states[0].next_of(view)
+    if found is None:
+        return
+    assert in_transaction == is_transactional
+    assert states[1].duplicate_of(view) is None
+    states[1].check_client_batch(view)
+    states[1].commit_client_batch(view, 100, 9)
+    assert states[1].first_unstable_offset is None  # no transaction has begun with it
+    found.add_next(view.base_sequence, view.last_sequence, 100, 100 + count - 1, 9)
+    for name in ProducerEntry.__slots__:
+        assert getattr(states[0].producers[7], name) == getattr(states[1].producers[7], name), name
 
 
 def test_unknown_producer_begins_anywhere(tmp_path: Path) -> None:
