@@ -12,6 +12,8 @@ enum {
     LOG_OVERHEAD = 12,
     MAGIC = 2,
     SMALLEST_RECORD_BODY = 6,
+    TRANSACTIONAL = 0x10,
+    LONGEST_TRANSACTIONAL_ID = 255, /* of those that are read here */
 };
 
 /* The numbers of a batch that its topic's rules are held against. */
@@ -62,9 +64,9 @@ static const uint8_t *read_record(const uint8_t *at, const uint8_t *end, int32_t
     return at == stop ? stop : NULL;
 }
 
-/* One whole batch that a client may send, without compression and transaction, whose records are as its header says.
- * Its checksum is not looked at. */
-static int read_batch(const uint8_t *at, int64_t size, Batch *batch) {
+/* One whole batch that a client may send, with these attributes, whose records are as its header says. Its checksum is
+ * not looked at. */
+static int read_batch(const uint8_t *at, int64_t size, Batch *batch, int attributes) {
     if (size < BATCH_HEADER_BYTES) return 0;
     int64_t base_timestamp = (int64_t)read_u64(at + 27), max_timestamp = (int64_t)read_u64(at + 35);
     int64_t producer_id = (int64_t)read_u64(at + 43);
@@ -72,7 +74,7 @@ static int read_batch(const uint8_t *at, int64_t size, Batch *batch) {
     batch->count = (int32_t)read_u32(at + 57);
     batch->keyless = 0;
     if (read_u64(at) != 0 || (int32_t)read_u32(at + 8) != size - LOG_OVERHEAD || at[16] != MAGIC) return 0;
-    if (read_u16(at + 21) != 0 || batch->count <= 0 || (int32_t)read_u32(at + 23) != batch->count - 1) return 0;
+    if (read_u16(at + 21) != attributes || batch->count <= 0 || (int32_t)read_u32(at + 23) != batch->count - 1) return 0;
     if (producer_id >= 0 && base_sequence < 0) return 0;
     const uint8_t *record = at + BATCH_HEADER_BYTES, *end = at + size;
     for (int32_t index = 0; index < batch->count; index++) {
@@ -82,8 +84,8 @@ static int read_batch(const uint8_t *at, int64_t size, Batch *batch) {
     return record == end && batch->greatest_timestamp == max_timestamp && max_timestamp >= -1;
 }
 
-/* read_produce(frame): the numbers of a Produce request for one partition with acks 1 or -1, no transaction and one
- * ordinary batch: (version, correlation id, topic name or id, partition, where the batch begins and ends, records
+/* read_produce(frame): the numbers of a Produce request for one partition with acks 1 or -1 and one ordinary batch without
+ * compression, which belongs to a transaction if the request does: (version, correlation id, topic name or id, partition, where the batch begins and ends, records
  * without a key, least and greatest timestamp). None for any other request. */
 static PyObject *read_produce(PyObject *module, PyObject *frame) {
     Py_buffer view;
@@ -92,7 +94,10 @@ static PyObject *read_produce(PyObject *module, PyObject *frame) {
     Reader reader = {first, first + view.len};
     Header header = take_header(&reader, PRODUCE, PRODUCE_FIRST, PRODUCE_LAST, PRODUCE_FLEXIBLE);
     int flexible = header.version >= PRODUCE_FLEXIBLE;
-    require(&reader, take_length(&reader, flexible, 2) == -1); /* the transactional id */
+    int64_t id_size = take_length(&reader, flexible, 2); /* of the transactional id */
+    int is_transactional = id_size > 0 && id_size <= LONGEST_TRANSACTIONAL_ID;
+    require(&reader, is_transactional || id_size == -1);
+    if (is_transactional) take_ascii(&reader, id_size);
     int32_t acks = take_i16(&reader);
     require(&reader, acks == 1 || acks == -1);
     take_i32(&reader); /* the timeout */
@@ -107,7 +112,8 @@ static PyObject *read_produce(PyObject *module, PyObject *frame) {
     take_no_tags(&reader, flexible);
     PyObject *found = NULL;
     Batch batch = {0, 0, 0, 0};
-    if (reader.at != NULL && reader.at == reader.end && read_batch(records, size, &batch)) {
+    if (reader.at != NULL && reader.at == reader.end &&
+        read_batch(records, size, &batch, is_transactional ? TRANSACTIONAL : 0)) {
         PyObject *name = topic_object(&topic);
         if (name != NULL)
             found = Py_BuildValue("(iiNinniLL)", header.version, header.correlation_id, name, index,

@@ -60,6 +60,13 @@ static inline void require(Reader *reader, int condition) {
     if (!condition) reader->at = NULL;
 }
 
+/* Text of so many bytes. What is no ASCII may be no UTF-8 either. */
+static inline const uint8_t *take_ascii(Reader *reader, int64_t size) {
+    const uint8_t *text = take(reader, size);
+    for (int64_t index = 0; text != NULL && index < size; index++) require(reader, text[index] < 0x80);
+    return text;
+}
+
 /* The header of a request: api key, version, correlation id, client id. */
 typedef struct {
     int32_t version;
@@ -74,9 +81,7 @@ static inline Header take_header(Reader *reader, int api_key, int first, int las
     header.correlation_id = take_i32(reader);
     int32_t length = take_i16(reader); /* never compact, so that every broker can read it */
     require(reader, length >= -1);
-    const uint8_t *client_id = take(reader, length > 0 ? length : 0);
-    /* What is no ASCII may be no UTF-8 either. */
-    for (int32_t index = 0; client_id != NULL && index < length; index++) require(reader, client_id[index] < 0x80);
+    take_ascii(reader, length > 0 ? length : 0);
     take_no_tags(reader, header.version >= flexible_since);
     return header;
 }
@@ -94,10 +99,7 @@ static inline Topic take_topic(Reader *reader, int flexible, int is_id) {
         topic.size = (Py_ssize_t)take_length(reader, flexible, 2);
         require(reader, topic.size > 0 && topic.size <= LONGEST_TOPIC);
     }
-    topic.at = take(reader, topic.size);
-    if (!is_id)
-        for (Py_ssize_t index = 0; topic.at != NULL && index < topic.size; index++)
-            require(reader, topic.at[index] < 0x80);
+    topic.at = is_id ? take(reader, topic.size) : take_ascii(reader, topic.size);
     return topic;
 }
 

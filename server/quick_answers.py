@@ -63,6 +63,10 @@ def _produce(broker: Broker) -> QuickAnswer:
         ):
             return None
         batch = BatchView(frame[begin:end])
+        if batch.attributes:  # it belongs to a transaction, which must have begun in this partition before
+            producer = log.producers.producers.get(batch.producer_id)
+            if producer is None or not producer.has_ongoing_txn(batch.producer_epoch):
+                return None
         if not batch.crc_matches():
             return None
         try:

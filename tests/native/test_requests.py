@@ -32,7 +32,7 @@ from ottla.wire.messages.produce import (
     TopicProduceResponse,
 )
 from ottla.wire.records.builder import build_batch, with_offsets
-from ottla.wire.records.header import BatchView
+from ottla.wire.records.header import TRANSACTIONAL_BIT, BatchView
 from ottla.wire.records.records import Record
 from ottla.wire.records.scan import scan_records
 from ottla.wire.schema import decode, encode
@@ -65,9 +65,16 @@ def response_frame(response: Any, version: int, correlation_id: int) -> bytes:
     return len(body).to_bytes(4, "big") + body
 
 
-def produce_request(version: int, topic: str, index: int, batch: bytes, acks: int = -1) -> ProduceRequest:
+def produce_request(
+    version: int,
+    topic: str,
+    index: int,
+    batch: bytes,
+    acks: int = -1,
+    transactional_id: str | None = None,
+) -> ProduceRequest:
     data = TopicProduceData(topic, TOPIC_ID, [PartitionProduceData(index, batch)])
-    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=[data])
+    return ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=1000, topic_data=[data])
 
 
 @given(
@@ -79,13 +86,20 @@ def produce_request(version: int, topic: str, index: int, batch: bytes, acks: in
     acks=st.sampled_from([1, -1]),
     batch=st.lists(records, min_size=1, max_size=30),
     producer_id=st.sampled_from([-1, 5]),
+    transactional_id=st.none() | st.text(st.characters(max_codepoint=0x7F), min_size=1, max_size=255),
 )
 @settings(max_examples=300)
 def test_an_ordinary_produce_is_read(speed: ModuleType, **drawn: Any) -> None:
     """Every number of it, and where the batch lies."""
     version, topic, index = drawn["version"], drawn["topic"], drawn["index"]
-    batch = build_batch(with_offsets(drawn["batch"]), producer_id=drawn["producer_id"], base_sequence=0)
-    request = produce_request(version, topic, index, batch, drawn["acks"])
+    transactional_id = drawn["transactional_id"]
+    batch = build_batch(
+        with_offsets(drawn["batch"]),
+        producer_id=drawn["producer_id"],
+        base_sequence=0,
+        is_transactional=transactional_id is not None,
+    )
+    request = produce_request(version, topic, index, batch, drawn["acks"], transactional_id)
     frame = request_frame(request, version, drawn["correlation_id"], drawn["client_id"])
     begin = frame.index(batch)
     timestamps = [record.timestamp for record in drawn["batch"]]
@@ -107,13 +121,20 @@ def test_an_ordinary_produce_is_read(speed: ModuleType, **drawn: Any) -> None:
     batch=st.lists(records, min_size=1, max_size=5),
     damage=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=3),
     cut=st.integers(0, 3),
+    transactional_id=st.sampled_from([None, "transactions"]),
 )
 @settings(max_examples=1000)
 def test_what_it_reads_of_damaged_bytes_is_what_python_reads(
-    speed: ModuleType, version: int, batch: list[Record], damage: list[tuple[int, int]], cut: int
+    speed: ModuleType,
+    version: int,
+    batch: list[Record],
+    damage: list[tuple[int, int]],
+    cut: int,
+    transactional_id: str | None,
 ) -> None:
     """It may give up where Python does not, never the other way round, and both see the same."""
-    request = produce_request(version, "topic", 3, build_batch(with_offsets(batch)))
+    data_batch = build_batch(with_offsets(batch), is_transactional=transactional_id is not None)
+    request = produce_request(version, "topic", 3, data_batch, transactional_id=transactional_id)
     frame = bytearray(request_frame(request, version, 77, "me"))
     for place, byte in damage:
         frame[place % len(frame)] = byte
@@ -126,13 +147,14 @@ def test_what_it_reads_of_damaged_bytes_is_what_python_reads(
     decoded = decode(ProduceRequest, header.api_version, memoryview(frame)[position:])
     (named,) = decoded.topic_data
     (data,) = named.partition_data
-    assert decoded.transactional_id is None
+    attributes = 0 if decoded.transactional_id is None else TRANSACTIONAL_BIT
+    assert decoded.transactional_id != ""
     assert decoded.acks in (1, -1)
     assert data.records is not None
     view = BatchView(memoryview(data.records))
     payload = view.payload
     scan = scan_records(payload, len(payload), view.records_count)
-    assert (view.base_offset, view.magic, view.attributes) == (0, 2, 0)
+    assert (view.base_offset, view.magic, view.attributes) == (0, 2, attributes)
     assert view.records_count == view.last_offset_delta + 1
     assert view.size_in_bytes == len(data.records)
     assert scan.is_numbered
@@ -168,6 +190,17 @@ def with_field(batch: bytes, position: int, value: bytes) -> bytes:
         pytest.param(produce_request(9, "t", 0, one_record() * 2), id="two batches"),
         pytest.param(produce_request(9, "t", 0, one_record(codec=2)), id="compressed"),
         pytest.param(produce_request(9, "t", 0, one_record(is_transactional=True)), id="transactional"),
+        pytest.param(
+            produce_request(9, "t", 0, one_record(is_transactional=True), transactional_id=""), id="empty id"
+        ),
+        pytest.param(
+            produce_request(9, "t", 0, one_record(is_transactional=True), transactional_id="x" * 256),
+            id="long id",
+        ),
+        pytest.param(
+            produce_request(9, "t", 0, one_record(is_transactional=True), transactional_id="\u00fc"),
+            id="id in another script",
+        ),
         pytest.param(produce_request(9, "t", 0, with_field(one_record(), 0, b"\0" * 7 + b"\1")), id="offset"),
         pytest.param(produce_request(9, "t", 0, with_field(one_record(), 16, b"\1")), id="magic"),
         pytest.param(produce_request(9, "t", 0, with_field(one_record(), 35, b"\0" * 7 + b"\6")), id="time"),
