@@ -1,11 +1,12 @@
 """One client connection: read frames, have them answered in order, write the answers.
 
 The non-blocking socket is used directly. Every whole frame in the receive buffer is handled before anything is sent,
-and all answers leave in one go. What can be done at once is done by `on_readable`, a plain function that is called as
-soon as there are bytes (see ready_clients); the connection's task goes on only where something must be awaited: a
-handler that waits, an answer that the socket does not take whole, memory for a large frame. One request is handled at
-a time, as in Apache Kafka, so answers are in order by construction, and request memory is bounded: a connection holds
-its receive buffer and nothing else. A view into that buffer is valid until its handler has answered.
+and all answers leave in one go. What can be done at once is done by `on_ready`, a plain function that is called as
+soon as there are bytes, or room for more of an answer that the socket did not take whole (see ready_clients); the
+connection's task goes on only where something must be awaited: a handler that waits, records that must be read from the
+disk, memory for a large frame. One request is handled at a time, as in Apache Kafka, so answers are in order by
+construction, and request memory is bounded: a connection holds its receive buffer and nothing else. A view into that
+buffer is valid until its handler has answered.
 """
 
 import errno
@@ -13,6 +14,7 @@ import logging
 import socket
 import struct
 from collections.abc import Coroutine
+from select import EPOLLIN
 from time import perf_counter
 from typing import Any
 
@@ -21,8 +23,8 @@ import trio
 from ottla.server.dispatch import CloseConnection, Dispatcher, ParkedAnswer
 from ottla.server.foreign_protocols import name_foreign_protocol
 from ottla.server.memory_budget import MemoryBudget
-from ottla.server.output import Outbox
-from ottla.server.ready_clients import ReadyClients, Timer
+from ottla.server.output import Outbox, Progress
+from ottla.server.ready_clients import INPUT, ReadyClients, Timer
 
 log = logging.getLogger("ottla.server")
 
@@ -69,12 +71,15 @@ class Connection:
         self._task: trio.lowlevel.Task | None = None  # while it waits to be needed
         self._rest: Coroutine[Any, Any, None] | None = None  # what the task has to await before anything else
         self._parked: ParkedAnswer | None = None  # the request that waits without the task
+        self._is_sending = False  # an answer waits without the task for the socket to take more of it
+        self._is_next = False  # and is about to go on
         self._timer: Timer | None = None
         self._time_is_up = False
         self._is_called = False
         self._failure: Exception | None = None
         self._has_left = False
         self._may_have_more = True  # bytes may be there that nobody has tried to receive
+        self._is_ending = False  # the end of them is there
 
     async def serve(self) -> None:
         """The connection's whole life. Whatever goes wrong in it, even a bug of ours, ends with it."""
@@ -94,6 +99,7 @@ class Connection:
             if self._ready_clients is not None:
                 self._ready_clients.remove(self._sock)
             self._drop_buffer()
+            self._outbox.close()
             self._sock.close()
             self._dispatcher.connection_closed()
 
@@ -133,15 +139,25 @@ class Connection:
 
     # ---- what is done at once
 
-    def on_readable(self) -> None:
-        """Bytes have come, or the end of them: do what can be done at once, and wake the task for the rest."""
-        self._may_have_more = True
+    def on_ready(self, events: int) -> None:
+        """Bytes have come, or the end of them, or the socket takes more: do what can be done at once, and wake the task
+        for the rest."""
+        if events & INPUT:
+            self._may_have_more = True
+            self._is_ending = events & INPUT != EPOLLIN
+        elif not self._is_sending:
+            return
+        if self._parked is None:
+            self._resume()
+
+    def _resume(self) -> None:
         task = self._task
-        if task is not None and self._parked is None:
-            self._begin_turn()
-            if not self._proceed():
-                self._task = None
-                trio.lowlevel.reschedule(task)
+        if task is None:
+            return
+        self._begin_turn()
+        if self._failure is not None or not self._proceed():
+            self._task = None
+            trio.lowlevel.reschedule(task)
 
     def _begin_turn(self) -> None:
         self._turn_ends = perf_counter() + _TURN_SECONDS
@@ -150,7 +166,7 @@ class Connection:
         """Answer and receive. Returns whether that was all; if not, something is to be awaited, this connection has had
         its share of the loop, or it has ended."""
         try:
-            return (self._answer_frames() and self._receive()) or self._parked is not None
+            return (self._answer_frames() and self._receive()) or self._parked is not None or self._is_sending
         except Exception as failure:  # noqa: BLE001 - the task raises it, where all ends of a connection are told
             self._failure = failure
             return False
@@ -171,8 +187,9 @@ class Connection:
                 self._has_left = True
                 return False
             self._end = end = end + received
-            # Where less came than there was room for, that was all: to ask again would cost a call, mostly in vain.
-            self._may_have_more = end == len(self._buffer)
+            # Where less came than there was room for, that was all: to ask again would cost a call, mostly in vain. But
+            # the end is told only once, with the bytes before it.
+            self._may_have_more = end == len(self._buffer) or self._is_ending
             self.last_active = trio.current_time()
             if not self._answer_frames():
                 return False
@@ -182,7 +199,10 @@ class Connection:
         """Answer every whole frame in the buffer and send the answers; what is left over is the beginning of the next
         frame. Returns False at what cannot be done at once."""
         outbox = self._outbox
-        if self._end - self._start < 4 and not outbox.size_bytes:
+        if outbox.size_bytes:
+            if not self._send():
+                return False
+        elif self._end - self._start < 4:
             return True
         self.busy = True
         while self._end - self._start >= 4 and not self._stopping:
@@ -195,12 +215,37 @@ class Connection:
             if rest is not None:
                 self._wait_for(rest)
                 return False
-            if outbox.size_bytes > _FLUSH_BYTES or perf_counter() > self._turn_ends:
+            if outbox.size_bytes > _FLUSH_BYTES and not self._send():
                 return False
-        if outbox.size_bytes and not outbox.send_at_once():
+            if perf_counter() > self._turn_ends:
+                return False
+        if outbox.size_bytes and not self._send():
             return False
         self.busy = False
         return True
+
+    def _send(self) -> bool:
+        """Send what is ready; whether that was all. If the socket takes no more, or this connection has sent its share,
+        it goes on from the loop, and from the task where there is no other way."""
+        self._is_sending = False
+        is_little = self._outbox.size_bytes < BASE_BUFFER_BYTES
+        progress = self._outbox.send_some()
+        clients = self._ready_clients
+        if progress is Progress.DONE:
+            if clients is not None and is_little:
+                clients.has_answered = True
+            return True
+        if clients is not None and progress is not Progress.COLD:
+            self._is_sending = True
+            if progress is Progress.TURN and not self._is_next:
+                self._is_next = True
+                clients.call_soon(self._go_on_sending)
+        return False
+
+    def _go_on_sending(self) -> None:
+        self._is_next = False
+        if self._is_sending:
+            self._resume()
 
     # ---- a request that waits without the task
 
@@ -208,7 +253,9 @@ class Connection:
         self.handling = True
         if isinstance(rest, ParkedAnswer):
             clients = self._ready_clients
-            if clients is not None and (not self._outbox.size_bytes or self._outbox.send_at_once()):
+            if clients is not None and (
+                not self._outbox.size_bytes or self._outbox.send_some() is Progress.DONE
+            ):
                 self._parked = rest
                 self._time_is_up = False
                 self._timer = clients.call_after(rest.max_wait_seconds, self._on_time_up)
@@ -229,8 +276,7 @@ class Connection:
 
     def _try_parked(self) -> None:
         self._is_called = False
-        task = self._task
-        if self._parked is None or task is None:
+        if self._parked is None or self._task is None:
             return
         try:
             if not self._parked.try_to_answer(self._outbox, time_is_up=self._time_is_up):
@@ -238,10 +284,7 @@ class Connection:
         except Exception as failure:  # noqa: BLE001 - as in _proceed
             self._failure = failure
         self._leave_parked()
-        self._begin_turn()
-        if self._failure is not None or not self._proceed():
-            self._task = None
-            trio.lowlevel.reschedule(task)
+        self._resume()
 
     def _leave_parked(self) -> None:
         if self._parked is not None:
@@ -256,7 +299,7 @@ class Connection:
 
     async def _serve(self) -> None:
         if self._ready_clients is not None:
-            self._ready_clients.add(self._sock, self.on_readable)
+            self._ready_clients.add(self._sock, self.on_ready)
         self._begin_turn()
         is_needed = not self._proceed()
         while True:

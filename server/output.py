@@ -1,16 +1,18 @@
-"""Send a list of chunks on a non-blocking socket: bytes are gathered, file slices leave by sendfile.
+"""Send chunks on a non-blocking socket: bytes are gathered, file slices leave by sendfile.
 
 A slice of some kilobytes is read and gathered like bytes: sendfile costs more than the copy, and would cut the
 answers of a pass into as many sends.
 
-The socket is tried first; trio's scheduler is entered only when the kernel's buffer is full. What is not in memory is
-read, or sent, by a worker thread, which waits for the disk in the loop's place.
+`send_some` sends what can be sent at once and says what keeps it from sending more; a connection waits for that where
+it waits for its bytes (see connection), or `flush` awaits it. What is not in memory is read, or sent, by a worker
+thread, which waits for the disk in the loop's place.
 """
 
 import math
 import os
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from enum import Enum, auto
 from functools import partial
 from typing import TypeVar
 
@@ -24,7 +26,7 @@ _COPY_BELOW_BYTES = 32 * 1024
 _JOIN_LIMIT_BYTES = 64 * 1024
 _GATHER_BYTES = 256 * 1024
 _UNCOUNTED_BYTES = 64 * 1024
-_SENDFILE_STEP_BYTES = 2 * 1024 * 1024
+_TURN_BYTES = 2 * 1024 * 1024  # a reader as quick as we are would keep the loop for all of a large answer
 
 # Threads of their own: readers of old records must not keep flushes from theirs.
 _READING = trio.CapacityLimiter(8)
@@ -32,18 +34,29 @@ _READING = trio.CapacityLimiter(8)
 Result = TypeVar("Result")
 
 
-class Outbox:
-    """The answers of one connection that are ready and leave together. Large ones count in the memory budget until the
-    client has taken them."""
+class Progress(Enum):
+    """How far the sending has come."""
 
-    __slots__ = ("_budget", "_chunks", "_sock", "held_since", "size_bytes")
+    DONE = auto()
+    FULL = auto()  # the socket takes no more for now
+    TURN = auto()  # others should have their turn
+    COLD = auto()  # what comes next is not in memory
+
+
+class Outbox:
+    """The answers of one connection that are ready and leave together. Large ones that the client does not take at
+    once count in the memory budget until it has."""
+
+    __slots__ = ("_budget", "_chunks", "_counted_bytes", "_next", "_sock", "held_since", "size_bytes")
 
     def __init__(self, sock: socket.socket, budget: MemoryBudget | None = None) -> None:
         self._sock = sock
         self._budget = budget
         self._chunks: list[Chunk] = []
+        self._next = 0  # of the chunks; those before it are sent
+        self._counted_bytes = 0
         self.size_bytes = 0
-        self.held_since = math.inf  # when answers that count in the budget began to be sent
+        self.held_since = math.inf  # when the client was first offered answers that count in the budget
 
     def add_frame(self, chunks: list[Chunk]) -> None:
         """Add one answer, its length in front."""
@@ -57,106 +70,168 @@ class Outbox:
         self._chunks.append(frame)
         self.size_bytes += len(frame)
 
-    def send_at_once(self) -> bool:
-        """Send everything in one go, if it is little and in memory and the socket takes it, as is usual; what is left
-        is for `flush` if this says False. Raises OSError when the peer is gone."""
-        if self.size_bytes > _COPY_BELOW_BYTES:
-            return False
+    def close(self) -> None:
+        """Whatever is not sent will not be."""
+        self._forget()
+
+    def send_some(self) -> Progress:
+        """Send as much as goes at once. Raises OSError when the peer is gone."""
+        if self.size_bytes <= _COPY_BELOW_BYTES and self._next == 0:
+            progress = self._send_little()
+        else:
+            progress = self._send_much()
+        if progress is Progress.FULL:
+            self._count()
+        return progress
+
+    async def flush(self) -> None:
+        """Send everything. Raises OSError when the peer is gone."""
+        while self.size_bytes:
+            progress = self.send_some()
+            if progress is Progress.FULL:
+                await trio.lowlevel.wait_writable(self._sock)
+            elif progress is Progress.TURN:
+                await trio.lowlevel.checkpoint()
+            elif progress is Progress.COLD:
+                await self._go_on_cold()
+
+    def _send_little(self) -> Progress:
+        """Everything in one go, as is usual."""
         chunks = self._chunks
         for index, chunk in enumerate(chunks):
             if type(chunk) is FileSlice:
                 data = read_cached(chunk)
                 if data is None:
-                    return False
+                    return self._send_much()
                 chunks[index] = data
         message = b"".join(chunks)  # type: ignore[arg-type]
         try:
             sent = self._sock.send(message)
         except BlockingIOError:
-            return False
-        self._chunks = []
-        self.size_bytes = 0
+            return Progress.FULL
         if sent == len(message):
-            return True
-        self._chunks.append(message[sent:])
+            if self._counted_bytes:
+                self._forget()
+            self._chunks = []
+            self.size_bytes = 0
+            return Progress.DONE
+        self._chunks = [message[sent:]]
         self.size_bytes = len(message) - sent
-        return False
+        return Progress.FULL
 
-    async def flush(self) -> None:
-        """Send everything. Raises OSError when the peer is gone."""
-        if self._chunks and not self.send_at_once():
-            chunks, self._chunks = self._chunks, []
-            size, self.size_bytes = self.size_bytes, 0
-            if size <= _UNCOUNTED_BYTES or self._budget is None:
-                await send_chunks(self._sock, chunks)
-            else:
-                await self._send_counted(chunks, self._budget)
-
-    async def _send_counted(self, chunks: list[Chunk], budget: MemoryBudget) -> None:
-        in_memory = sum(len(chunk) for chunk in chunks if not isinstance(chunk, FileSlice))
-        counted = in_memory if in_memory > _UNCOUNTED_BYTES else 0
-        budget.take(counted)
-        self.held_since = trio.current_time() if counted else math.inf
+    def _send_much(self) -> Progress:
+        left = _TURN_BYTES
         try:
-            await send_chunks(self._sock, chunks)
-        finally:
-            self.held_since = math.inf
-            budget.release(counted)
-
-
-async def send_chunks(sock: socket.socket, chunks: list[Chunk]) -> None:
-    """Send everything, in order. Raises OSError when the peer is gone."""
-    gathered: list[Buffer] = []
-    size = 0
-    last = len(chunks) - 1
-    for index, chunk in enumerate(chunks):
-        if not isinstance(chunk, FileSlice):
-            gathered.append(chunk)
-        elif len(chunk) < _COPY_BELOW_BYTES:
-            # Read when its turn has come: a client that reads slowly must not have us hold all of its answer.
-            data = read_cached(chunk)
-            gathered.append(await _in_thread(chunk.read) if data is None else data)
-        else:
-            if gathered:
-                await _send_bytes(sock, gathered, socket.MSG_MORE)
-                gathered, size = [], 0
-            await _send_file(sock, chunk)
-            continue
-        size += len(chunk)
-        if size > _GATHER_BYTES and index < last:
-            await _send_bytes(sock, gathered, socket.MSG_MORE)
-            gathered, size = [], 0
-    if gathered:
-        await _send_bytes(sock, gathered, 0)
-
-
-async def _send_bytes(sock: socket.socket, parts: Sequence[Buffer], flags: int) -> None:
-    small: list[Buffer] = []
-    size = 0
-    for part in parts:
-        if len(part) > _JOIN_LIMIT_BYTES:
-            if small:
-                await _send_all(sock, b"".join(small), socket.MSG_MORE)
-                small, size = [], 0
-            await _send_all(sock, part, socket.MSG_MORE if part is not parts[-1] else flags)
-        else:
-            small.append(part)
-            size += len(part)
-    if size:
-        await _send_all(sock, small[0] if len(small) == 1 else b"".join(small), flags)
-
-
-async def _send_all(sock: socket.socket, data: Buffer, flags: int) -> None:
-    view = memoryview(data)
-    while True:
-        try:
-            sent = sock.send(view, flags)
+            while self._next < len(self._chunks):
+                if left <= 0:
+                    return Progress.TURN
+                chunk = self._chunks[self._next]
+                if isinstance(chunk, FileSlice) and len(chunk) >= _COPY_BELOW_BYTES:
+                    position, length = chunk.position, min(len(chunk), left)
+                    if not is_cached(chunk.fileno(), position, length):
+                        return Progress.COLD
+                    sent = os.sendfile(self._sock.fileno(), chunk.fileno(), position, length)
+                    self._note_sent(chunk, sent)
+                else:
+                    data = self._gather()
+                    if data is None:
+                        return Progress.COLD
+                    more = socket.MSG_MORE if len(data) < self.size_bytes else 0
+                    sent = self._sock.send(data, more)
+                    self._pass_over(data, sent)
+                left -= sent
         except BlockingIOError:
-            await trio.lowlevel.wait_writable(sock)
-            continue
-        if sent == len(view):
+            return Progress.FULL
+        self._forget()
+        return Progress.DONE
+
+    def _gather(self) -> Buffer | None:
+        """The bytes that come next, up to a large slice, put in the place of their chunks; None if they are not in
+        memory. Slices are read only now: a client that reads slowly must not have us hold all of its answer."""
+        chunks, first = self._chunks, self._next
+        if len(chunks[first]) > _JOIN_LIMIT_BYTES:
+            return chunks[first]  # type: ignore[return-value]
+        gathered: list[Buffer] = []
+        size = 0
+        for index in range(first, len(chunks)):
+            chunk = chunks[index]
+            if isinstance(chunk, FileSlice):
+                if len(chunk) >= _COPY_BELOW_BYTES or (data := read_cached(chunk)) is None:
+                    break
+                gathered.append(data)
+            elif len(chunk) > _JOIN_LIMIT_BYTES:
+                break
+            else:
+                gathered.append(chunk)
+            size += len(chunk)
+            if size > _GATHER_BYTES:
+                break
+        if not gathered:
+            return None
+        joined = gathered[0] if len(gathered) == 1 else b"".join(gathered)
+        self._next = first + len(gathered) - 1
+        chunks[first : self._next] = [b""] * (len(gathered) - 1)
+        chunks[self._next] = joined
+        return joined
+
+    def _pass_over(self, data: Buffer, sent: int) -> None:
+        self.size_bytes -= sent
+        if sent == len(data):
+            self._leave_behind()
+        else:
+            self._chunks[self._next] = memoryview(data)[sent:]
+
+    def _leave_behind(self) -> None:
+        self._chunks[self._next] = b""  # it is in the client's hands: let go of it
+        self._next += 1
+
+    def _note_sent(self, chunk: FileSlice, sent: int) -> None:
+        if sent == 0:
+            # The promised length is already on the wire: nothing but closing keeps the client from misreading.
+            raise OSError(f"log file ended {len(chunk)} bytes before the slice that was promised")
+        self.size_bytes -= sent
+        if sent == len(chunk):
+            self._leave_behind()
+        else:
+            self._chunks[self._next] = FileSlice(chunk.file, chunk.position + sent, len(chunk) - sent)
+
+    async def _go_on_cold(self) -> None:
+        """Read the slice that comes next if it is small, else send of it what the socket takes."""
+        chunk = self._chunks[self._next]
+        assert isinstance(chunk, FileSlice)
+        if len(chunk) < _COPY_BELOW_BYTES:
+            self._chunks[self._next] = await _in_thread(chunk.read)
             return
-        view = view[sent:]
+        # The socket still does not block, only the disk does.
+        length = min(len(chunk), _TURN_BYTES)
+        send = partial(_send_cold, self._sock.fileno(), chunk.fileno(), chunk.position, length)
+        try:
+            sent = await _in_thread(send)
+        except BlockingIOError:
+            self._count()
+            await trio.lowlevel.wait_writable(self._sock)
+            return
+        self._note_sent(chunk, sent)
+
+    def _count(self) -> None:
+        """The client does not take all at once."""
+        if self._budget is None or self._counted_bytes or self.size_bytes <= _UNCOUNTED_BYTES:
+            return
+        left = self._chunks[self._next :]
+        in_memory = sum(len(chunk) for chunk in left if not isinstance(chunk, FileSlice))
+        if in_memory > _UNCOUNTED_BYTES:
+            self._counted_bytes = in_memory
+            self._budget.take(in_memory)
+            self.held_since = trio.current_time()
+
+    def _forget(self) -> None:
+        """Everything is sent, or never will be."""
+        self._chunks = []
+        self._next = self.size_bytes = 0
+        if self._counted_bytes and self._budget is not None:
+            self._budget.release(self._counted_bytes)
+            self._counted_bytes = 0
+        self.held_since = math.inf
 
 
 async def _in_thread(function: Callable[[], Result]) -> Result:
@@ -166,27 +241,3 @@ async def _in_thread(function: Callable[[], Result]) -> Result:
 def _send_cold(out_fd: int, in_fd: int, position: int, length: int) -> int:
     read_ahead(in_fd, position)
     return os.sendfile(out_fd, in_fd, position, length)
-
-
-async def _send_file(sock: socket.socket, chunk: FileSlice) -> None:
-    out_fd = sock.fileno()
-    in_fd = chunk.fileno()
-    position = chunk.position
-    end = position + chunk.length
-    while position < end:
-        step = min(end - position, _SENDFILE_STEP_BYTES)
-        try:
-            if is_cached(in_fd, position, step):
-                sent = os.sendfile(out_fd, in_fd, position, step)
-            else:  # the socket still does not block, only the disk does
-                sent = await _in_thread(partial(_send_cold, out_fd, in_fd, position, step))
-        except BlockingIOError:
-            await trio.lowlevel.wait_writable(sock)
-            continue
-        if sent == 0:
-            # The promised length is already on the wire: nothing but closing keeps the client from misreading.
-            raise OSError(f"log file ended {end - position} bytes before the slice that was promised")
-        position += sent
-        if sent == _SENDFILE_STEP_BYTES:
-            # A reader as quick as the disk would keep the loop here for the whole slice.
-            await trio.lowlevel.checkpoint()

@@ -2,14 +2,19 @@
 
 Trio waits for input and output once between two passes over its tasks. To wake a task for every request would cost a
 pass for each, more than most requests take. So the sockets of clients are in an epoll of our own; where Trio would wait
-for its own, we wait for both, and call the function that belongs to a socket as soon as it has bytes. Trio goes on when
+for its own, we wait for both, and call the function that belongs to a socket as soon as it has bytes, or room again
+after it was full. Trio goes on when
 there is something for it: input or output of its own, the deadline that it waits for, or a task that such a call has
 made runnable. So nothing here is seen by tasks, except that the wait between two passes may have changed things, as any
 other task might have.
 
+However many clients have sent something, Trio's timers and tasks get their turn every few milliseconds; the clients
+that are left are served first then, before anybody is looked for.
+
 A sleeping processor takes long to wake up: on a virtual machine tens of microseconds, as long as a small request takes
 altogether. A client that sends its next request as soon as it has the answer is back before that pays. So while clients
-with small requests come back that quickly, the loop looks for them a little longer before it sleeps.
+with small requests come back that quickly, the loop looks for them a little longer before it sleeps. Whoever else wants
+to run on its core, which may well be that client, goes first.
 
 Where Trio is not as this expects (another kind of epoll, another version), `install` says so and connections wait
 for their bytes by Trio's own means.
@@ -18,6 +23,7 @@ for their bytes by Trio's own means.
 from __future__ import annotations
 
 import logging
+import os
 import select
 import socket
 from collections.abc import Callable, Sequence
@@ -30,12 +36,14 @@ import trio
 log = logging.getLogger("ottla.server")
 
 _EVENTS = 64
-_LOOK_SECONDS = 0.00015
+_LOOK_SECONDS = 0.0001
 _WAKE_SECONDS = 0.0001  # what it takes to wake up, by which a wait in one's sleep seems longer
 _SURE = 8  # quick returns beyond those that count for nothing more
 _LIKELY = 3
 _BRISK_SECONDS = 0.0001  # what took longer was much work, beside which it is no matter to be woken
 _FEW_TIMERS = 1000
+_TURN_SECONDS = 0.002
+INPUT = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR  # or the end of it
 
 
 class Watch(Protocol):
@@ -54,18 +62,23 @@ class ReadyClients:
         self._runnable = runnable
         self._epoll = select.epoll()
         self._epoll.register(others, select.EPOLLIN)
-        self._functions: dict[int, Callable[[], None]] = {}
+        self._functions: dict[int, Callable[[int], None]] = {}
         self._soon: list[Callable[[], None]] = []
+        self._left: list[tuple[int, int]] = []  # events of clients who were not served in the last turn
         self._timers: list[Timer] = []
         self._tidy_timers_at = _FEW_TIMERS
         self._quick_returns = 0  # how many more clients came back quickly than did not, of late
-        self._is_brisk = True  # the clients that were served last took next to no time
+        self._is_brisk = True  # the clients that were served last got their answers in next to no time
+        self.has_answered = (
+            False  # to be set by who has answered something small, and waits for the next of it
+        )
         self.watch: Watch | None = None
 
-    def add(self, sock: socket.socket, on_readable: Callable[[], None]) -> None:
-        """Call the function each time that bytes arrive, or the end of them; once, however many they are."""
-        self._functions[sock.fileno()] = on_readable
-        self._epoll.register(sock, select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET)
+    def add(self, sock: socket.socket, on_ready: Callable[[int], None]) -> None:
+        """Call the function with the events each time that bytes arrive, or the end of them, and when a socket that was
+        full takes more; once, however many bytes they are."""
+        self._functions[sock.fileno()] = on_ready
+        self._epoll.register(sock, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET)
 
     def remove(self, sock: socket.socket) -> None:
         """Before it is closed."""
@@ -91,30 +104,41 @@ class ReadyClients:
         """Serve clients until there is an event among the others, a task is runnable or the time is up; returns the
         events of the others."""
         others = self._others
-        self._call_due()
-        if timeout <= 0 or self._runnable:
-            self._serve(self._epoll.poll(0, _EVENTS))
-            return others.poll(0, max_events)
         now = perf_counter()
+        timers = self._timers
+        if timeout <= 0 or self._runnable:
+            self._serve(self._left or self._epoll.poll(0, _EVENTS))
+            return others.poll(0, max_events)
         ends = now + timeout
         while True:
-            timers = self._timers
-            until = timers[0].at if timers and timers[0].at < ends else ends
-            events = self._look(now, until)
+            if self._left:
+                events = self._left
+            elif self._soon or (timers and timers[0].at <= now):
+                events = self._epoll.poll(0, _EVENTS)
+            else:
+                events = self._look(now, timers[0].at if timers and timers[0].at < ends else ends)
             woken_at = perf_counter()
+            self.has_answered = False
             has_others = self._serve(events)
             now = perf_counter()
-            self._is_brisk = now - woken_at < _BRISK_SECONDS
+            self._is_brisk = self.has_answered and now - woken_at < _BRISK_SECONDS
             if has_others or self._runnable or now >= ends:
                 return others.poll(0, max_events)
+            if self._left or self._soon:
+                found = others.poll(0, max_events)
+                if found:
+                    return found
 
     def _look(self, now: float, ends: float) -> list[tuple[int, int]]:
         """The sockets with something new, as soon as there are any or the time is up."""
         poll = self._epoll.poll
+        if not self._is_brisk:
+            return poll(max(ends - now, 0), _EVENTS)  # a negative time would be forever
         quick = _LOOK_SECONDS
-        if self._is_brisk and self._quick_returns >= _LIKELY:
+        if self._quick_returns >= _LIKELY:
             looks_until = now + _LOOK_SECONDS
             while True:
+                os.sched_yield()
                 events = poll(0, _EVENTS)
                 since = perf_counter()
                 if events or since > looks_until:
@@ -128,7 +152,7 @@ class ReadyClients:
             now = since
         else:
             quick += _WAKE_SECONDS
-        events = poll(max(ends - now, 0), _EVENTS)  # a negative time would be forever
+        events = poll(max(ends - now, 0), _EVENTS)
         if events and perf_counter() - now < quick:
             self._quick_returns = min(self._quick_returns + 1, _SURE)
         elif self._quick_returns > 0:
@@ -136,41 +160,46 @@ class ReadyClients:
         return events
 
     def _serve(self, events: list[tuple[int, int]]) -> bool:
-        """Whether there was something among the others, too."""
-        if self.watch is not None:
-            self.watch.begin()
-            others = self._call(events)
-            self._call_due()
-            self.watch.end()
-        else:
-            others = self._call(events)
-            self._call_due()
+        """Whether there was something among the others, too. What would take too long is left for the next turn."""
+        if self.watch is None:
+            return self._take_turn(events)
+        self.watch.begin()
+        others = self._take_turn(events)
+        self.watch.end()
         return others
 
-    def _call(self, events: list[tuple[int, int]]) -> bool:
-        others = False
-        functions = self._functions
-        for fd, _ in events:
-            function = functions.get(fd)
-            if function is not None:
-                function()
-            else:
-                others = True
-        return others
-
-    def _call_due(self) -> None:
-        """What is to be called soon, and the timers whose time has come."""
+    def _take_turn(self, events: list[tuple[int, int]]) -> bool:
+        ends = perf_counter() + _TURN_SECONDS
+        others = self._call(events, ends) if events else False
         timers = self._timers
-        if timers and timers[0].at <= perf_counter():
+        if timers and timers[0].at <= ends:
             now = perf_counter()
             while timers and timers[0].at <= now:
                 timer = heappop(timers)
                 if timer.function is not None:
                     self._soon.append(timer.function)
-        while self._soon:
-            soon, self._soon = self._soon, []
-            for function in soon:
-                function()
+        soon, self._soon = self._soon, []
+        for number, function in enumerate(soon, 1):
+            function()
+            if perf_counter() > ends:
+                self._soon = soon[number:] + self._soon
+                break
+        return others
+
+    def _call(self, events: list[tuple[int, int]], ends: float) -> bool:
+        others = False
+        functions = self._functions
+        self._left = []
+        for number, (fd, event) in enumerate(events, 1):
+            function = functions.get(fd)
+            if function is not None:
+                function(event)
+                if perf_counter() > ends:
+                    self._left = events[number:]
+                    break
+            else:
+                others = True
+        return others
 
 
 class Timer:

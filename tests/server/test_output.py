@@ -1,6 +1,7 @@
 """Sending chunks: bytes and slices of files, small and large, arrive as one stream."""
 
 import os
+import select
 import socket
 import threading
 from pathlib import Path
@@ -10,10 +11,18 @@ import trio
 import trio.testing
 
 from ottla.server import output, page_cache
-from ottla.server.output import send_chunks
+from ottla.server.memory_budget import MemoryBudget
+from ottla.server.output import Outbox, Progress
 from ottla.wire.chunks import Chunk, FileSlice
 
 CONTENT = bytes(range(256)) * 1024
+
+
+def outbox_with(sock: socket.socket, chunks: list[Chunk], budget: MemoryBudget | None = None) -> Outbox:
+    """One answer, ready to be sent."""
+    outbox = Outbox(sock, budget)
+    outbox.add_frame(chunks)
+    return outbox
 
 
 async def received_from(chunks: list[Chunk]) -> bytes:
@@ -25,14 +34,15 @@ async def received_from(chunks: list[Chunk]) -> bytes:
 
     async def send() -> None:
         with ours:
-            await send_chunks(ours, chunks)
+            await outbox_with(ours, chunks).flush()
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(send)
         with trio.socket.from_stdlib_socket(theirs) as end:
             while data := await end.recv(65536):
                 received += data
-    return received
+    assert int.from_bytes(received[:4], "big") == sum(map(len, chunks))
+    return received[4:]
 
 
 async def test_bytes_and_slices_in_order(tmp_path: Path) -> None:
@@ -140,7 +150,8 @@ async def test_small_slices_are_read_when_their_turn_has_come(
         ours.setblocking(False)
         with trio.move_on_after(60) as scope:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(send_chunks, ours, [FileSlice(file, 0, 30_000) for _ in range(1000)])
+                outbox = outbox_with(ours, [FileSlice(file, 0, 30_000) for _ in range(1000)])
+                nursery.start_soon(outbox.flush)
                 await trio.testing.wait_all_tasks_blocked()
                 nursery.cancel_scope.cancel()
         assert not scope.cancelled_caught
@@ -154,9 +165,8 @@ async def test_little_is_sent_at_once(tmp_path: Path) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, path.open("rb") as file:
         ours.setblocking(False)
-        outbox = output.Outbox(ours)
-        outbox.add_frame([b"header", FileSlice(file, 5, 300)])
-        assert outbox.send_at_once()
+        outbox = outbox_with(ours, [b"header", FileSlice(file, 5, 300)])
+        assert outbox.send_some() is Progress.DONE
         assert outbox.size_bytes == 0
         assert theirs.recv(4096) == (306).to_bytes(4, "big") + b"header" + CONTENT[5:305]
 
@@ -166,7 +176,7 @@ async def test_what_the_socket_does_not_take_at_once_follows() -> None:
     ours, theirs = socket.socketpair()
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
     ours.setblocking(False)
-    outbox = output.Outbox(ours)
+    outbox = Outbox(ours)
     frames = [bytes([number]) * 9_000 for number in range(8)]
     received = b""
 
@@ -174,7 +184,7 @@ async def test_what_the_socket_does_not_take_at_once_follows() -> None:
         with ours:
             for frame in frames:
                 outbox.add_frame([frame])
-                if not outbox.send_at_once():
+                if outbox.send_some() is not Progress.DONE:
                     await outbox.flush()
                 assert outbox.size_bytes == 0
 
@@ -184,3 +194,141 @@ async def test_what_the_socket_does_not_take_at_once_follows() -> None:
             while data := await end.recv(1000):
                 received += data
     assert received == b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
+
+
+def test_sending_goes_on_where_the_socket_was_full(tmp_path: Path) -> None:
+    """Without awaiting anything: what is sent each time is what comes next, of bytes, small slices and large ones."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT * 10)
+    ours, theirs = socket.socketpair()
+    received = b""
+    with ours, theirs, path.open("rb") as file:
+        ours.setblocking(False)
+        chunks: list[Chunk] = [b"a" * 100_000, FileSlice(file, 7, 900_000), b"b", FileSlice(file, 5, 1000)]
+        chunks += [b"c" * 70_000, FileSlice(file, 0, 1_000_000)]
+        outbox = outbox_with(ours, chunks)
+        seen = set()
+        while (progress := outbox.send_some()) is not Progress.DONE:
+            seen.add(progress)
+            received += theirs.recv(50_000)
+        assert seen == {Progress.FULL}
+        assert outbox.size_bytes == 0
+        ours.shutdown(socket.SHUT_WR)
+        while data := theirs.recv(1 << 20):
+            received += data
+    content = CONTENT * 10
+    expected = (
+        b"a" * 100_000 + content[7:900_007] + b"b" + content[5:1005] + b"c" * 70_000 + content[:1_000_000]
+    )
+    assert received == len(expected).to_bytes(4, "big") + expected
+
+
+def test_others_have_their_turn(tmp_path: Path) -> None:
+    """However much a quick reader takes, one call sends only so much of it."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT * 10)
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        socket.create_connection(server.getsockname()) as theirs,
+        server.accept()[0] as ours,
+        path.open("rb") as file,
+    ):
+        ours.setblocking(False)
+        slices: list[Chunk] = [FileSlice(file, 0, len(CONTENT) * 10) for _ in range(8)]
+        size = sum(map(len, slices)) + 4
+        outbox = outbox_with(ours, slices)
+        reader = threading.Thread(target=_read_all, args=(theirs, size))
+        reader.start()
+        while (progress := outbox.send_some()) is not Progress.DONE:
+            assert progress in (Progress.FULL, Progress.TURN)
+            assert size - outbox.size_bytes <= output._TURN_BYTES + len(CONTENT)
+            size = outbox.size_bytes
+            if progress is Progress.FULL:
+                select.select([], [ours], [])
+        reader.join()
+
+
+def _read_all(sock: socket.socket, size: int) -> None:
+    while size:
+        size -= len(sock.recv(1 << 20))
+
+
+def test_what_is_sent_is_let_go_of(tmp_path: Path) -> None:
+    """Of a long answer to a client that reads slowly only some is in memory at any time."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, path.open("rb") as file:
+        ours.setblocking(False)
+        outbox = outbox_with(ours, [FileSlice(file, 0, 30_000) for _ in range(300)])
+        most = 0
+        while outbox.send_some() is not Progress.DONE:
+            theirs.recv(100_000)
+            held = [chunk for chunk in outbox._chunks if not isinstance(chunk, FileSlice)]
+            most = max(most, sum(map(len, held)))
+        assert 0 < most < 1_000_000
+
+
+async def test_cold_answers_that_are_not_taken_count_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is a thread that finds the socket full."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT * 10)
+    monkeypatch.setattr(output, "is_cached", lambda *stretch: False)
+    budget = MemoryBudget(1000)
+    ours, theirs = socket.socketpair()
+    with ours, theirs, path.open("rb") as file:
+        ours.setblocking(False)
+        outbox = outbox_with(ours, [FileSlice(file, 0, len(CONTENT) * 10), b"x" * 3_000_000], budget)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(outbox.flush)
+            with trio.fail_after(60):
+                while not budget.used_bytes:
+                    await trio.sleep(0.001)
+            assert budget.used_bytes == 3_000_000
+            nursery.cancel_scope.cancel()
+        outbox.close()
+    assert budget.used_bytes == 0
+
+
+def test_the_last_bytes_of_a_large_answer_end_it() -> None:
+    """However little is left, the budget gets everything back."""
+    budget = MemoryBudget(1000)
+
+    async def send() -> None:
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.setblocking(False)
+            outbox = Outbox(ours, budget)
+            outbox.add_bytes(bytes(500_000))
+            while outbox.send_some() is not Progress.DONE:
+                assert budget.used_bytes
+                theirs.recv(7_000)
+            assert budget.used_bytes == 0
+            assert outbox.held_since > trio.current_time()
+
+    trio.run(send)
+
+
+async def test_large_answers_that_are_not_taken_count_in_the_budget(tmp_path: Path) -> None:
+    """From when the socket is full until all is sent, or given up; slices of files are in nobody's memory."""
+    path = tmp_path / "log"
+    path.write_bytes(CONTENT)
+    budget = MemoryBudget(1000)
+    with path.open("rb") as file:
+        for is_taken in (True, False):
+            ours, theirs = socket.socketpair()
+            with ours, theirs:
+                ours.setblocking(False)
+                outbox = outbox_with(ours, [FileSlice(file, 0, 200_000), b"x" * 3_000_000], budget)
+                assert outbox.send_some() is Progress.FULL
+                assert 2_000_000 < budget.used_bytes <= 3_000_000
+                assert outbox.held_since <= trio.current_time()
+                if is_taken:
+                    while outbox.send_some() is not Progress.DONE:
+                        theirs.recv(1 << 20)
+                else:
+                    outbox.close()
+                assert budget.used_bytes == 0
+                assert outbox.held_since > trio.current_time()

@@ -1,16 +1,17 @@
 """Serving clients where the event loop waits: nobody is forgotten, neither clients nor tasks."""
 
 import logging
+import select
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 import trio
 import trio.testing
 
 from ottla.server import ready_clients as module
-from ottla.server.ready_clients import ReadyClients, ready_clients
+from ottla.server.ready_clients import INPUT, ReadyClients, ready_clients
 
 
 @contextmanager
@@ -28,12 +29,22 @@ def of_this_run() -> ReadyClients:
     return clients
 
 
+def on_input(function: Callable[[], object]) -> Callable[[int], None]:
+    """Call a function for what has come, not for room to send."""
+
+    def on_ready(events: int) -> None:
+        if events & INPUT:
+            function()
+
+    return on_ready
+
+
 async def test_a_function_is_called_once_for_what_has_come() -> None:
     """Bytes that stay in the socket are not told again; new ones are, and so is the end."""
     with pair() as (ours, theirs):
         seen: list[int] = []
         clients = of_this_run()
-        clients.add(ours, lambda: seen.append(len(ours.recv(100, socket.MSG_PEEK))))
+        clients.add(ours, on_input(lambda: seen.append(len(ours.recv(100, socket.MSG_PEEK)))))
         theirs.send(b"one")
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert seen == [3]
@@ -43,6 +54,28 @@ async def test_a_function_is_called_once_for_what_has_come() -> None:
         theirs.close()
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert seen == [3, 6, 6]
+        clients.remove(ours)
+
+
+async def test_a_socket_that_was_full_is_told_when_it_takes_more() -> None:
+    """Once, and not as input."""
+    with pair() as (ours, theirs):
+        clients = of_this_run()
+        seen: list[int] = []
+        clients.add(ours, seen.append)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert seen == [select.EPOLLOUT]  # it is writable from the beginning
+        with suppress(BlockingIOError):
+            while True:
+                ours.send(bytes(65536))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        seen.clear()
+        theirs.setblocking(False)
+        with suppress(BlockingIOError):
+            while True:
+                theirs.recv(1 << 20)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert seen == [select.EPOLLOUT]
         clients.remove(ours)
 
 
@@ -57,8 +90,8 @@ async def test_nobody_is_called_who_was_removed() -> None:
             clients.remove(first)
             clients.remove(second)
 
-        clients.add(first, lambda: leave("first"))
-        clients.add(second, lambda: leave("second"))
+        clients.add(first, on_input(lambda: leave("first")))
+        clients.add(second, on_input(lambda: leave("second")))
         one.send(b"x")
         two.send(b"x")
         await trio.testing.wait_all_tasks_blocked(0.01)
@@ -70,7 +103,7 @@ async def test_a_task_that_a_call_wakes_goes_on_at_once() -> None:
     with pair() as (ours, theirs):
         woken = trio.Event()
         clients = of_this_run()
-        clients.add(ours, woken.set)
+        clients.add(ours, on_input(woken.set))
         async with trio.open_nursery() as nursery:
             nursery.start_soon(trio.to_thread.run_sync, theirs.send, b"x")
             with trio.fail_after(60):
@@ -90,7 +123,7 @@ async def test_tasks_go_on_while_clients_never_stop() -> None:
             ours.recv(100)
             theirs.send(b"again")
 
-        clients.add(ours, echo)
+        clients.add(ours, on_input(echo))
         theirs.send(b"first")
         for _ in range(3):
             await trio.sleep(0.001)
@@ -193,3 +226,150 @@ def test_the_loop_looks_a_little_longer_where_that_pays(
     for _ in gaps_us:
         assert clients._look(played.now(), 1e9) == [(-1, 0)]
     assert played.slept == slept
+
+
+async def test_the_loop_looks_only_behind_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has sent only a piece of something does not wait for anything."""
+    clients = of_this_run()
+    look = clients._look
+    brisk: list[bool] = []
+
+    def noted(now: float, ends: float) -> list[tuple[int, int]]:
+        brisk.append(clients._is_brisk)
+        return look(now, ends)
+
+    def serve() -> None:
+        clients.has_answered = ours.recv(100) == b"whole"
+
+    monkeypatch.setattr(clients, "_look", noted)
+    with pair() as (ours, theirs):
+        clients.add(ours, on_input(serve))
+        theirs.send(b"piece")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        brisk.clear()
+        theirs.send(b"piece")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert brisk
+        assert True not in brisk
+        theirs.send(b"whole")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert True in brisk
+        clients.remove(ours)
+
+
+class Clock:
+    """One that goes on when it is told, and a little each time that it is looked at."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        self.seconds += 1e-6
+        return self.seconds
+
+
+async def _checkpoint_until(order: list[str], count: int) -> None:
+    while order.count("call") < count:
+        order.append("task")
+        await trio.lowlevel.checkpoint()
+
+
+def _calls_in_a_row(order: list[str]) -> int:
+    return max(len(calls.split()) for calls in " ".join(order).split("task"))
+
+
+@pytest.mark.parametrize(("call_seconds", "in_a_row"), [(0.00001, 20), (0.0009, 3), (0.01, 1)])
+async def test_tasks_have_their_turn_between_many_clients(
+    monkeypatch: pytest.MonkeyPatch, call_seconds: float, in_a_row: int
+) -> None:
+    """Clients who have all sent something are served for two milliseconds at a time, and nobody is forgotten."""
+    clients = of_this_run()
+    clock = Clock()
+    monkeypatch.setattr(module, "perf_counter", clock)
+    order: list[str] = []
+
+    def serve() -> None:
+        clock.seconds += call_seconds
+        order.append("call")
+
+    with ExitStack() as stack:
+        pairs = [stack.enter_context(pair()) for _ in range(20)]
+        for ours, _ in pairs:
+            clients.add(ours, on_input(serve))
+        for _, theirs in pairs:
+            theirs.send(b"x")
+        with trio.fail_after(60):
+            await _checkpoint_until(order, 20)
+        for ours, _ in pairs:
+            clients.remove(ours)
+    assert order.count("call") == 20
+    assert _calls_in_a_row(order) == in_a_row
+
+
+@pytest.mark.parametrize(("call_seconds", "in_a_row"), [(0.00001, 20), (0.0009, 3), (0.01, 1)])
+async def test_tasks_have_their_turn_between_many_calls(
+    monkeypatch: pytest.MonkeyPatch, call_seconds: float, in_a_row: int
+) -> None:
+    """One record may wake very many who wait for it."""
+    clients = of_this_run()
+    clock = Clock()
+    monkeypatch.setattr(module, "perf_counter", clock)
+    order: list[str] = []
+
+    def answer() -> None:
+        clock.seconds += call_seconds
+        order.append("call")
+
+    for _ in range(20):
+        clients.call_soon(answer)
+    with trio.fail_after(60):
+        await _checkpoint_until(order, 20)
+    assert _calls_in_a_row(order) == in_a_row
+
+
+async def test_clients_have_their_turn_beside_one_that_goes_on_and_on() -> None:
+    """As a connection does that sends a very large answer to a quick reader."""
+    clients = of_this_run()
+    calls = 0
+    served = trio.Event()
+
+    def go_on() -> None:
+        nonlocal calls
+        calls += 1
+        if not served.is_set() and calls < 100_000:
+            clients.call_soon(go_on)
+
+    with pair() as (ours, theirs):
+        clients.add(ours, on_input(served.set))
+        clients.call_soon(go_on)
+        theirs.send(b"x")
+        await served.wait()
+        clients.remove(ours)
+    assert calls < 1000
+
+
+async def test_clients_that_are_left_do_not_wait_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A turn that ends early is followed by the next one without a wait, whether or not tasks are runnable."""
+    clients = of_this_run()
+    clock = Clock()
+    monkeypatch.setattr(module, "perf_counter", clock)
+    served = 0
+    done = trio.Event()
+
+    def serve() -> None:
+        nonlocal served
+        clock.seconds += 1
+        served += 1
+        if served == 20:
+            clients.call_soon(lambda: clients.call_soon(done.set))
+
+    with ExitStack() as stack:
+        pairs = [stack.enter_context(pair()) for _ in range(20)]
+        for ours, theirs in pairs:
+            clients.add(ours, on_input(serve))
+            theirs.send(b"x")
+        with trio.fail_after(60):
+            await done.wait()
+        for ours, _ in pairs:
+            clients.remove(ours)
+    assert served == 20
