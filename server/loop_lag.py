@@ -10,6 +10,8 @@ A broker that gets no core, or whose worker threads hold the interpreter, is lat
 lengths of the passes stands the CPU time that the loop's own thread used in those of a millisecond and more. Asking
 for it is a system call, which is made once in a millisecond: what was used up to a millisecond before is counted, too.
 
+What the loop was doing in the pass that worked longest is told with it (see loop_places).
+
 It costs about a microsecond for each pass, so it runs only from when it is asked for: SIGUSR1 starts it, and each
 further one writes a line on the time since the one before.
 """
@@ -20,6 +22,7 @@ from time import perf_counter, thread_time
 
 import trio
 
+from ottla.server.loop_places import NOWHERE, LoopPlaces
 from ottla.server.ready_clients import ready_clients
 from ottla.wire.dataclass import dataclass
 
@@ -41,6 +44,8 @@ class LagReport:
     max_ms: float
     work_p999_ms: float
     work_max_ms: float
+    garbage_max_ms: float
+    longest_work: str
 
 
 class Lengths:
@@ -73,6 +78,7 @@ class LoopLag(trio.abc.Instrument):
 
     def __init__(self) -> None:
         self._is_measuring = False
+        self._places = LoopPlaces()
         self._forget()
 
     def tell(self) -> None:
@@ -81,7 +87,7 @@ class LoopLag(trio.abc.Instrument):
             report = self.report()
             log.info(
                 "loop lag seconds=%.3f p50_ms=%.3f p99_ms=%.3f p999_ms=%.3f max_ms=%.3f "
-                "work_p999_ms=%.3f work_max_ms=%.3f",
+                "work_p999_ms=%.3f work_max_ms=%.3f garbage_max_ms=%.3f longest_work=%s",
                 report.seconds,
                 report.p50_ms,
                 report.p99_ms,
@@ -89,10 +95,13 @@ class LoopLag(trio.abc.Instrument):
                 report.max_ms,
                 report.work_p999_ms,
                 report.work_max_ms,
+                report.garbage_max_ms,
+                report.longest_work,
             )
         else:
             self._is_measuring = True
             trio.lowlevel.add_instrument(self)
+            self._places.watch()
             clients = ready_clients()
             if clients is not None:
                 clients.watch = self
@@ -100,9 +109,19 @@ class LoopLag(trio.abc.Instrument):
         self._forget()
 
     def tell_at_stop(self) -> None:
-        """The last line, if anybody asked for lines."""
+        """The last line, if anybody asked for lines; nothing is measured after it."""
         if self._is_measuring:
             self.tell()
+            self._stop()
+
+    def _stop(self) -> None:
+        """Measure no more."""
+        self._is_measuring = False
+        trio.lowlevel.remove_instrument(self)
+        self._places.unwatch()
+        clients = ready_clients()
+        if clients is not None:
+            clients.watch = None
 
     def after_io_wait(self, timeout: float) -> None:
         """A pass begins."""
@@ -115,12 +134,15 @@ class LoopLag(trio.abc.Instrument):
     def begin(self) -> None:
         """A pass begins, or clients are served in the loop's wait."""
         self._pass_began = now = perf_counter()
+        self._places.is_working = True
         if now - self._asked_at > _WORK_SECONDS:
             self._ask(now)
+            self._places.look_soon()
 
     def end(self) -> None:
         """It ends."""
         now = perf_counter()
+        self._places.is_working = False
         seconds = now - self._pass_began
         if seconds > _SHORT_SECONDS:
             work_before = self._work_seconds
@@ -136,7 +158,11 @@ class LoopLag(trio.abc.Instrument):
         """Count a pass of this length, of which the loop's thread worked so much if it is known."""
         self._passes.note(seconds)
         if work_seconds:
-            self._work.note(min(work_seconds, seconds))
+            work_seconds = min(work_seconds, seconds)
+            place = self._places.take()
+            if work_seconds > self._work.longest:
+                self._longest_work = place
+            self._work.note(work_seconds)
 
     def report(self) -> LagReport:
         """What was measured since the last report."""
@@ -145,13 +171,23 @@ class LoopLag(trio.abc.Instrument):
         p50, p99, p999 = (lateness(passes, seconds, share) * 1000 for share in (0.5, 0.99, 0.999))
         work_p999 = lateness(self._work.lengths(), seconds, 0.999) * 1000
         return LagReport(
-            seconds, p50, p99, p999, self._passes.longest * 1000, work_p999, self._work.longest * 1000
+            seconds,
+            p50,
+            p99,
+            p999,
+            self._passes.longest * 1000,
+            work_p999,
+            self._work.longest * 1000,
+            self._places.longest_collection * 1000,
+            self._longest_work,
         )
 
     def _forget(self) -> None:
         self._since = self._pass_began = perf_counter()
         self._ask(self._since)
         self._passes, self._work = Lengths(), Lengths()
+        self._longest_work = NOWHERE
+        self._places.longest_collection = 0.0
 
 
 def lateness(passes: Iterable[tuple[float, int]], seconds: float, share: float) -> float:

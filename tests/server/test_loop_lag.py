@@ -61,7 +61,6 @@ async def test_a_line_for_each_time_it_is_asked(caplog: pytest.LogCaptureFixture
     assert " max_ms=250.000" in told
     assert "work_max_ms=125.000" in told
     assert " max_ms=250.000" not in at_stop
-    trio.lowlevel.remove_instrument(lag)
 
 
 def test_a_broker_tells_on_sigusr1() -> None:
