@@ -96,7 +96,9 @@ class Bench:
         """A figure, with what the stopwatch saw beside it."""
         entry = Entry(value)
         if watch is not None:
-            entry = Entry(value, watch.resident_mb, watch.client, watch.client_waits, watch.cores)
+            entry = Entry(
+                value, watch.resident_mb, watch.client, watch.client_waits, watch.cores, watch.under_way
+            )
         self.entries[measure.title] = entry
         self._say(measure, entry)
 

@@ -4,10 +4,12 @@ They are called in processes of their own (client_process.py). A broker is warme
 done its work when the clock runs.
 """
 
+import json
+import multiprocessing
 import subprocess
-import threading
 import time
 from collections.abc import Iterable
+from dataclasses import asdict
 from itertools import cycle, islice
 from random import Random
 from typing import Any
@@ -21,6 +23,7 @@ from benchmarks.process_figures import Stopwatch, Target, timed
 
 PATIENCE_SECONDS = 120
 _STAMP_BYTES = 8
+_STATISTICS_MS = 100
 
 
 def create_topic(broker: Target, topic: str, partitions: int = 1) -> None:
@@ -69,8 +72,17 @@ def _send_all(
     broker: Target, topic: str, values: list[bytes], count: int, settings: dict[str, Any]
 ) -> Stopwatch:
     failures: list[str] = []
+    waited_seconds = 0.0  # of all requests together, by the broker or for being sent to it
+
+    def add_waits(text: str) -> None:
+        nonlocal waited_seconds
+        for each in json.loads(text)["brokers"].values():
+            waited_seconds += (each["rtt"]["sum"] + each["outbuf_latency"]["sum"]) / 1e6
+
     own = {"linger.ms": 5, "queue.buffering.max.messages": 200_000, **settings}
-    producer = _producer(broker, failures, **own)
+    producer = _producer(
+        broker, failures, stats_cb=add_waits, **{"statistics.interval.ms": _STATISTICS_MS}, **own
+    )
     with timed(broker) as watch:
         for value in islice(cycle(values), count):
             while True:
@@ -80,36 +92,67 @@ def _send_all(
                 except BufferError:
                     producer.poll(0.01)
         assert producer.flush(PATIENCE_SECONDS) == 0
+    producer.poll(3 * _STATISTICS_MS / 1000)
     assert failures == []
+    watch.under_way = waited_seconds / watch.seconds
     return watch
 
 
-def fetch(broker: Target, topic: str, count: int, consumers: int = 1) -> Stopwatch:
-    """Read so many records from the beginning of partition 0, with each of the consumers all of them."""
-    clients = [_consumer(broker) for _ in range(consumers)]
-    sizes = [0] * consumers
-
-    def read(number: int) -> None:
-        received = 0
-        clients[number].assign([TopicPartition(topic, 0, 0)])
-        while received < count:
-            messages = clients[number].consume(min(10_000, count - received), PATIENCE_SECONDS)
-            assert messages, "no records arrive"
-            sizes[number] += _size(messages)
-            received += len(messages)
-
-    threads = [threading.Thread(target=read, args=(number,)) for number in range(1, consumers)]
+def fetch(broker: Target, topic: str, count: int) -> Stopwatch:
+    """Read so many records from the beginning of partition 0."""
+    consumer = _consumer(broker)
     with timed(broker) as watch:
-        for thread in threads:
-            thread.start()
-        read(0)
-        for thread in threads:
-            thread.join()
-    for client in clients:
-        client.close()
+        watch.result["bytes"] = _read(consumer, topic, count)
+    consumer.close()
+    return watch
+
+
+def fetch_together(broker: Target, topic: str, count: int, consumers: int) -> Stopwatch:
+    """The same by several consumers at once, each a process of its own that reads all of them; the clock runs until the
+    last has done so."""
+    fork = multiprocessing.get_context("fork")
+    line = fork.Barrier(consumers + 1)
+    done: Any = fork.Queue()
+    arguments = (line, done, broker, topic, count)
+    readers = [fork.Process(target=_fetch_at, args=arguments, daemon=True) for _ in range(consumers)]
+    for reader in readers:
+        reader.start()
+    line.wait(PATIENCE_SECONDS)  # all are connected
+    with timed(broker) as watch:
+        line.wait(PATIENCE_SECONDS)
+        each = [Stopwatch(**done.get(timeout=PATIENCE_SECONDS)) for _ in readers]
+    for reader in readers:
+        reader.join(PATIENCE_SECONDS)
+    watch.client, watch.client_waits = max(((reader.client, reader.client_waits) for reader in each), key=sum)
+    own = sum(reader.cores * reader.seconds - reader.broker_cpu_seconds for reader in each)
+    watch.cores += own / watch.seconds
+    sizes = [reader.result["bytes"] for reader in each]
     assert min(sizes) == max(sizes), "a consumer did not get all"
     watch.result["bytes"] = sum(sizes)
     return watch
+
+
+def _fetch_at(line: Any, done: Any, broker: Target, topic: str, count: int) -> None:
+    """In a process of its own: connect, wait for the others, read."""
+    consumer = _consumer(broker)
+    consumer.list_topics(topic, PATIENCE_SECONDS)
+    line.wait(PATIENCE_SECONDS)
+    line.wait(PATIENCE_SECONDS)
+    with timed(broker) as watch:
+        watch.result["bytes"] = _read(consumer, topic, count)
+    done.put(asdict(watch))
+    consumer.close()
+
+
+def _read(consumer: Consumer, topic: str, count: int) -> int:
+    received = size = 0
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    while received < count:
+        messages = consumer.consume(min(10_000, count - received), PATIENCE_SECONDS)
+        assert messages, "no records arrive"
+        size += _size(messages)
+        received += len(messages)
+    return size
 
 
 def _size(messages: Iterable[Any]) -> int:
@@ -207,8 +250,8 @@ def _consumer(broker: Target, **settings: Any) -> Consumer:
             "log_level": 0,
             "group.id": "unused",
             "enable.auto.commit": False,
-            "queued.max.messages.kbytes": 500_000,
-            "queued.min.messages": 1_000_000,
+            # As soon as there is room in its queue it goes on: by default it sleeps a second when the queue is full.
+            "fetch.queue.backoff.ms": 1,
             **settings,
         }
     )

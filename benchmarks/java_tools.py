@@ -30,8 +30,17 @@ _LATENCY = re.compile(r"Avg latency: ([\d.]+) ms")
 MIB = 1 << 20
 
 
-def producer_performance(broker: Target, topic: str, size: int, count: int, acks: str) -> Stopwatch:
-    """MB/s of the whole run as the tool reports it, behind a fifth as many records to warm up."""
+def producer_performance(
+    broker: Target,
+    topic: str,
+    size: int,
+    count: int,
+    acks: str,
+    transactional_id: str = "",
+    transaction_ms: int = 0,
+) -> Stopwatch:
+    """MB/s of the whole run as the tool reports it, behind a fifth as many records to warm up; in transactions that are
+    committed after so many milliseconds if they have an id."""
     arguments = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--throughput", "-1"]
     arguments += [
         "--record-size",
@@ -42,6 +51,9 @@ def producer_performance(broker: Target, topic: str, size: int, count: int, acks
         str(count // 5),
     ]
     arguments += ["--command-property", f"acks={acks}"]
+    if transactional_id:
+        arguments += ["--transactional-id", transactional_id]
+        arguments += ["--transaction-duration-ms", str(transaction_ms)]
     text, watch = _run(broker, "org.apache.kafka.tools.ProducerPerformance", arguments)
     # The last line of the report is that of the steady state.
     watch.result["MB/s"] = float(_PRODUCED.findall(text)[-1][2]) * MIB / 1e6

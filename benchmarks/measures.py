@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 # From this share of its time on, a thread that runs or waits for a core has no time to wait for a broker.
 CLIENT_IS_BUSY = 0.9
 MACHINE_IS_BUSY = 0.93
+# With fewer requests under way on average the broker mostly has nothing to do until the client has made the next one.
+FEW_UNDER_WAY = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class Entry:
     client: float = 0.0  # the share of time in which the client's busiest thread ran
     client_waits: float = 0.0  # and in which it waited for a core
     cores: float = 0.0  # in use by broker and client together
+    under_way: float = 0.0  # requests that the broker had on average, of a client that may send several
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,10 @@ def limit_of(entries: Sequence[Entry], cores: int) -> str:
         return ""
     if client >= CLIENT_IS_BUSY:
         return "client"
-    return "machine" if in_use >= MACHINE_IS_BUSY * cores or wants >= CLIENT_IS_BUSY else "broker"
+    if in_use >= MACHINE_IS_BUSY * cores or wants >= CLIENT_IS_BUSY:
+        return "machine"
+    under_way = statistics.median(entry.under_way for entry in entries)
+    return "client" if 0 < under_way < FEW_UNDER_WAY else "broker"
 
 
 def percentile(values: Sequence[float], share: float) -> float:

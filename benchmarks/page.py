@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.bench import BROKER_NAMES, MACHINE, OTTLA, Part
-from benchmarks.loop_lag import FIGURES
+from benchmarks.loop_lag import FIGURES, places
 from benchmarks.measures import shown
 from benchmarks.plots import ratio_plots
 from benchmarks.process_figures import machine
@@ -33,10 +33,11 @@ better). It is the median of the rounds, and the spread is from the lowest to th
 Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so that the disk need not take what a
 part has written, and `group.initial.rebalance.delay.ms=0`.
 
-`limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time;
-the *machine*, when all cores were in use; else the *broker*. Where the client is the limit, a ratio of 1 is
-all that can be asked of a broker. *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which
-sends requests that were made before over plain sockets and costs far less than a stock client.
+`limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time, or
+when a producer that may send several requests had less than half of one under way on average; the *machine*, when all
+cores were in use; else the *broker*. Where the client is the limit, a ratio of 1 is all that can be asked of a broker.
+*raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
+over plain sockets and costs far less than a stock client.
 CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
 Kafka's.
 
@@ -48,7 +49,8 @@ LAG_INTRODUCTION = """\
 How late Ottla's event loop was for somebody who came at any moment of a part, in milliseconds: the broker measures it
 when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all. A
 process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy;
-*own* is the CPU time that the loop's thread used between two waits, which is the broker's alone.
+*own* is the CPU time that the loop's thread used between two waits, which is the broker's alone, and *in* the functions
+that were under way when that was most. It is left empty where it was too short to be seen.
 """
 
 
@@ -130,13 +132,14 @@ def machine_table(part: Part, results: PartResults) -> str:
 def lag_table(found: Sequence[tuple[Part, PartResults]]) -> str:
     """A row for each part in which the loop was looked at."""
     lines = [
-        "| part | p50 | p99 | p99.9 | max | own p99.9 | own max |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| part | p50 | p99 | p99.9 | max | own p99.9 | own max | in |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     for part, results in found:
         lags = results.lags(OTTLA)
         if lags:
             cells = [_lag(name, [lag[name] for lag in lags if name in lag]) for name in FIGURES]
+            cells.append(places(results.longest_work(OTTLA)))
             lines.append(f"| {part.section.title.lower()} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -31,6 +31,7 @@ class Stopwatch:
     client: float = 0.0  # see Entry in measures.py
     client_waits: float = 0.0
     cores: float = 0.0
+    under_way: float = 0.0
     result: dict[str, float] = field(default_factory=dict)
 
 

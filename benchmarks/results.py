@@ -18,10 +18,12 @@ QUICK_DIRECTORY = CHECKOUT / ".cache" / "bench" / "results"
 
 @dataclass(slots=True)
 class Pass:
-    """One broker in one round: figures by the title of their measure, and how late its loop was in milliseconds."""
+    """One broker in one round: figures by the title of their measure, how late its loop was in milliseconds, and what
+    it was doing when it worked longest."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     lag: dict[str, float] = field(default_factory=dict)
+    longest_work: str = ""
 
 
 @dataclass(slots=True)
@@ -48,6 +50,11 @@ class PartResults:
     def lags(self, name: str) -> list[dict[str, float]]:
         return [each[name].lag for each in self.rounds if name in each and each[name].lag]
 
+    def longest_work(self, name: str) -> str:
+        """What the loop was doing in the round in which it worked longest."""
+        passes = [each[name] for each in self.rounds if name in each and each[name].lag]
+        return max(passes, key=lambda each: each.lag.get("work_max_ms", 0.0)).longest_work if passes else ""
+
 
 def directory(quick: bool) -> Path:
     return QUICK_DIRECTORY if quick else FULL_DIRECTORY
@@ -72,7 +79,7 @@ def load(part: str, quick: bool) -> PartResults | None:
 
 def _pass(found: Mapping[str, Mapping[str, object]]) -> Pass:
     entries = {title: Entry(**entry) for title, entry in found["entries"].items()}  # type: ignore[arg-type]
-    return Pass(entries, dict(found["lag"]))  # type: ignore[arg-type]
+    return Pass(entries, dict(found["lag"]), str(found.get("longest_work", "")))  # type: ignore[arg-type]
 
 
 def _rounded(value: object) -> object:

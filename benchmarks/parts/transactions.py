@@ -1,6 +1,6 @@
-"""What transactions cost: the same load with a commit every 100 ms and without transactions, in short stretches by
-turns, so that both meet the same machine; and how many transactions of one record are committed in a second, by one
-producer and by twenty.
+"""What transactions cost: the same load with a commit every 100 ms and without transactions, by turns, so that both
+meet the same machine, from Kafka's own ProducerPerformance and from librdkafka; and how many transactions of one record
+are committed in a second, by one producer and by twenty.
 """
 
 import statistics
@@ -10,6 +10,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from benchmarks import java_tools
 from benchmarks.bench import Bench, Part
 from benchmarks.clients import PATIENCE_SECONDS
 from benchmarks.measures import Aim, Measure
@@ -17,14 +18,19 @@ from benchmarks.process_figures import Stopwatch, Target, timed
 from benchmarks.report import TRANSACTIONS
 
 VALUE = bytes(1024)
-STRETCH_SECONDS, STRETCHES, WARM_UP_STRETCHES = 1.0, 7, 1
-QUICK_STRETCHES = 2
+STRETCH_SECONDS, STRETCHES, QUICK_STRETCHES = 0.6, 15, 2
+WARM_UP_SECONDS = 0.2
 COMMIT_SECONDS = 0.1
+TOOL_RUNS, TOOL_RECORDS = 3, 250_000
 COUNT_SECONDS, QUICK_COUNT_SECONDS = 4.0, 1.0
 PRODUCERS = 20
 PLAIN = Measure("produce 1 KB records, idempotent", "MB/s", True)
 TRANSACTIONAL = Measure("the same with a commit every 100 ms", "MB/s", True)
 KEPT = Measure("throughput that is kept with transactions", "%", True, Aim(value_at_least=97))
+COMMITTING = Measure("share of the time in which commits are waited for", "%", False, Aim(value_at_most=3))
+TOOL_PLAIN = Measure("ProducerPerformance without transactions", "MB/s", True)
+TOOL_TRANSACTIONAL = Measure("ProducerPerformance with a commit every 100 ms", "MB/s", True)
+TOOL_KEPT = Measure("ProducerPerformance: throughput that is kept", "%", True, Aim(value_at_least=97))
 PLAIN_CPU = Measure("produce 1 KB records, idempotent: broker CPU", "s/GB", False)
 TRANSACTIONAL_CPU = Measure("the same with a commit every 100 ms: broker CPU", "s/GB", False)
 ONE = Measure("transactions of one record, 1 producer", "/s", True)
@@ -36,30 +42,62 @@ TWENTY_CPU = Measure(f"transactions of one record, {PRODUCERS} producers: broker
 def measure_transactions(bench: Bench) -> None:
     """All figures of one broker."""
     broker = bench.broker
-    bench.create_topic("load")
+    _measure_librdkafka(bench)
+    if not bench.quick:
+        _measure_tool(bench)
     bench.create_topic("one-record", PRODUCERS)
-    plain, transactional = Load(broker), Load(broker, "load")
-    for _ in range(WARM_UP_STRETCHES):
-        plain.run(STRETCH_SECONDS)
-        transactional.run(STRETCH_SECONDS)
-    plain.forget()
-    transactional.forget()
-    # Neighbours are compared, and the median taken: the machine may be slow for a while.
-    kept = []
-    for _ in range(bench.size(STRETCHES, QUICK_STRETCHES)):
-        before = plain.run(STRETCH_SECONDS)
-        kept.append(transactional.run(STRETCH_SECONDS) / before)
-    bench.note(PLAIN, plain.megabytes / plain.watch.seconds, plain.watch)
-    bench.note(TRANSACTIONAL, transactional.megabytes / transactional.watch.seconds, transactional.watch)
-    bench.note(KEPT, statistics.median(kept) * 100)
-    bench.note(PLAIN_CPU, plain.watch.broker_cpu_seconds / plain.megabytes * 1000)
-    bench.note(TRANSACTIONAL_CPU, transactional.watch.broker_cpu_seconds / transactional.megabytes * 1000)
     seconds = bench.size(COUNT_SECONDS, QUICK_COUNT_SECONDS)
     _count_commits(broker, PRODUCERS, seconds / 2)
     for measure, cpu, producers in ((ONE, ONE_CPU, 1), (TWENTY, TWENTY_CPU, PRODUCERS)):
         watch = _count_commits(broker, producers, seconds)
         bench.note(measure, watch.result["commits"] / watch.seconds, watch)
         bench.note(cpu, watch.broker_cpu_seconds / watch.result["commits"] * 1e6)
+
+
+def _measure_librdkafka(bench: Bench) -> None:
+    """Neighbours are compared, and the median taken: the machine may be slow for a while. Each pair has a topic of its
+    own, whose files are deleted before they are written to the disk."""
+    plain, transactional = Load(bench.broker), Load(bench.broker, "load")
+    kept = []
+    for number in range(bench.size(STRETCHES, QUICK_STRETCHES)):
+        topic = bench.create_topic(f"load-{number}")
+        loads = (
+            (plain, transactional) if number % 2 else (transactional, plain)
+        )  # by turns, as to who is first
+        for load in loads:
+            load.send(topic, WARM_UP_SECONDS)
+        speeds = {load: load.run(topic, STRETCH_SECONDS) for load in loads}
+        kept.append(speeds[transactional] / speeds[plain])
+        bench.delete_topics()
+    bench.note(PLAIN, plain.megabytes / plain.watch.seconds, plain.watch)
+    bench.note(TRANSACTIONAL, transactional.megabytes / transactional.watch.seconds, transactional.watch)
+    bench.note(KEPT, statistics.median(kept) * 100)
+    bench.note(COMMITTING, transactional.commit_seconds / transactional.watch.seconds * 100)
+    bench.note(PLAIN_CPU, plain.watch.broker_cpu_seconds / plain.megabytes * 1000)
+    bench.note(TRANSACTIONAL_CPU, transactional.watch.broker_cpu_seconds / transactional.megabytes * 1000)
+
+
+def _measure_tool(bench: Bench) -> None:
+    """Each run with transactions between two without; both of these are its neighbours."""
+    topic = bench.create_topic("tool-load")
+    settings = {"transactional_id": "tool", "transaction_ms": int(COMMIT_SECONDS * 1000)}
+    plain, transactional = [_tool(bench, topic)], []
+    for _ in range(TOOL_RUNS):
+        transactional.append(_tool(bench, topic, **settings))
+        plain.append(_tool(bench, topic))
+    kept = [
+        2 * between / (before + after)
+        for before, between, after in zip(plain, transactional, plain[1:], strict=False)
+    ]
+    bench.note(TOOL_PLAIN, statistics.median(plain))
+    bench.note(TOOL_TRANSACTIONAL, statistics.median(transactional))
+    bench.note(TOOL_KEPT, statistics.median(kept) * 100)
+    bench.delete_topics()
+
+
+def _tool(bench: Bench, topic: str, **settings: Any) -> float:
+    watch = java_tools.producer_performance(bench.broker, topic, len(VALUE), TOOL_RECORDS, "all", **settings)
+    return watch.result["MB/s"]
 
 
 class Load:
@@ -69,26 +107,15 @@ class Load:
         self._broker = broker
         self._is_transactional = bool(transactional_id)
         self._producer = _producer(broker, transactional_id)
-        self.forget()
-
-    def forget(self) -> None:
-        """Count from here."""
         self.watch = Stopwatch()
         self.megabytes = 0.0
+        self.commit_seconds = 0.0  # from when all was acknowledged
 
-    def run(self, seconds: float) -> float:
+    def run(self, topic: str, seconds: float) -> float:
         """Send for so long, and wait until all is acknowledged, and committed; the records per second."""
-        records = 0
         with timed(self._broker) as watch:
-            end = time.perf_counter() + seconds
-            while (now := time.perf_counter()) < end:
-                if self._is_transactional:
-                    self._producer.begin_transaction()
-                    records += self._send_until(min(end, now + COMMIT_SECONDS))
-                    self._producer.commit_transaction(PATIENCE_SECONDS)
-                else:
-                    records += self._send_until(end)
-                    assert self._producer.flush(PATIENCE_SECONDS) == 0
+            records, commit_seconds = self.send(topic, seconds)
+        self.commit_seconds += commit_seconds
         self.megabytes += records * len(VALUE) / 1e6
         self.watch.seconds += watch.seconds
         self.watch.broker_cpu_seconds += watch.broker_cpu_seconds
@@ -100,12 +127,29 @@ class Load:
         self.watch.resident_mb = watch.resident_mb
         return records / watch.seconds
 
-    def _send_until(self, moment: float) -> int:
+    def send(self, topic: str, seconds: float) -> tuple[int, float]:
+        """The same without counting; the records, and how long commits took."""
+        producer, records, commit_seconds = self._producer, 0, 0.0
+        end = time.perf_counter() + seconds
+        while (now := time.perf_counter()) < end:
+            if self._is_transactional:
+                producer.begin_transaction()
+                records += self._send_until(topic, min(end, now + COMMIT_SECONDS))
+                producer.flush(PATIENCE_SECONDS)
+                acknowledged = time.perf_counter()
+                producer.commit_transaction(PATIENCE_SECONDS)
+                commit_seconds += time.perf_counter() - acknowledged
+            else:
+                records += self._send_until(topic, end)
+                assert producer.flush(PATIENCE_SECONDS) == 0
+        return records, commit_seconds
+
+    def _send_until(self, topic: str, moment: float) -> int:
         records = 0
         while time.perf_counter() < moment:
             for _ in range(100):
                 try:
-                    self._producer.produce("load", VALUE, partition=0)
+                    self._producer.produce(topic, VALUE, partition=0)
                 except BufferError:
                     self._producer.poll(0.001)
                     break
@@ -147,8 +191,8 @@ def _producer(broker: Target, transactional_id: str = "", **settings: Any) -> Pr
             "enable.idempotence": True,
             "delivery.report.only.error": True,
             "linger.ms": 5,
-            # What is queued when a commit is due is waited for: about as much as goes out in a few dozen milliseconds.
-            "queue.buffering.max.messages": 10_000,
+            # What is queued when a commit is due is waited for: three of the largest batches keep the line busy.
+            "queue.buffering.max.messages": 3_000,
             **own,
             **settings,
         }
@@ -161,7 +205,21 @@ def _producer(broker: Target, transactional_id: str = "", **settings: Any) -> Pr
 TRANSACTIONS_PART = Part(
     "transactions",
     TRANSACTIONS,
-    (PLAIN, TRANSACTIONAL, KEPT, PLAIN_CPU, TRANSACTIONAL_CPU, ONE, ONE_CPU, TWENTY, TWENTY_CPU),
+    (
+        TOOL_PLAIN,
+        TOOL_TRANSACTIONAL,
+        TOOL_KEPT,
+        PLAIN,
+        TRANSACTIONAL,
+        KEPT,
+        COMMITTING,
+        PLAIN_CPU,
+        TRANSACTIONAL_CPU,
+        ONE,
+        ONE_CPU,
+        TWENTY,
+        TWENTY_CPU,
+    ),
     measure_transactions,
-    seconds=45,
+    seconds=100,
 )

@@ -61,10 +61,13 @@ def test_a_measure_without_an_aim_is_not_judged() -> None:
         (Entry(1, client=0.6, cores=1.95), "machine"),
         (Entry(1, client=0.6, client_waits=0.35, cores=1.5), "machine"),
         (Entry(1, client=0.6, client_waits=0.1, cores=1.5), "broker"),
+        (Entry(1, client=0.6, client_waits=0.1, cores=1.5, under_way=1.2), "broker"),
+        (Entry(1, client=0.6, client_waits=0.1, cores=1.5, under_way=0.3), "client"),
+        (Entry(1, client=0.6, cores=1.95, under_way=0.3), "machine"),
     ],
 )
 def test_what_the_limit_was(entry: Entry, limit: str) -> None:
-    """A thread of the client that never rests, all cores in use, or else the broker."""
+    """A thread of the client that never rests, all cores in use, requests that come too seldom, or else the broker."""
     assert limit_of([entry], 2) == limit
 
 

@@ -69,9 +69,10 @@ def bad(bench: Bench) -> None:
 
 
 def test_brokers_take_turns(started: list[str]) -> None:
-    """Parts that share a broker share its process; each other one gets its own, on both brokers."""
+    """Parts that share a broker share its process; each other one gets its own, on both brokers. Who is first is by
+    turns, too."""
     Runner([part("a", good), part("b", good), part("c", good, shares_broker=False)], quick=False).run()
-    assert started == [OTTLA, KAFKA, OTTLA, KAFKA] * 3
+    assert started == [OTTLA, KAFKA] * 2 + [KAFKA, OTTLA] * 2 + [OTTLA, KAFKA] * 2
     found = load("a", quick=False)
     assert found is not None
     pairs = found.entries("speed", (OTTLA, KAFKA))
@@ -133,7 +134,26 @@ def test_a_directory_is_filled_once(started: list[str]) -> None:
 
     Runner([part("log", without_stop, shares_broker=False, fill=fill)], quick=False).run()
     assert len(filled) == 1
-    assert started == [OTTLA, KAFKA] * 3
+    assert started == [OTTLA, KAFKA, KAFKA, OTTLA, OTTLA, KAFKA]
+
+
+@pytest.mark.usefixtures("started")
+def test_large_logs_come_when_all_others_are_done() -> None:
+    """They fill the memory."""
+    order: list[str] = []
+
+    def log(bench: Bench) -> None:
+        order.append("log")
+        bench.broker.process = None
+
+    def other(bench: Bench) -> None:
+        order.append("other")
+
+    def fill(directory: Path, quick: bool) -> None:
+        directory.mkdir()
+
+    Runner([part("log", log, shares_broker=False, fill=fill), part("other", other)], quick=False).run()
+    assert order == ["other"] * 6 + ["log"] * 6
 
 
 def test_what_makes_many_files_comes_first_and_keeps_them(
@@ -185,7 +205,7 @@ def test_fewer_rounds_can_be_asked_for(started: list[str], monkeypatch: pytest.M
     """ROUNDS=1 makes one round of three, and never more of a part than it has."""
     monkeypatch.setenv("ROUNDS", "2")
     Runner([part("a", good), part("b", good, rounds=1)], quick=False).run()
-    assert started == [OTTLA, KAFKA] * 2
+    assert started == [OTTLA, KAFKA, KAFKA, OTTLA]
     found = load("b", quick=False)
     assert found is not None
     assert len(found.rounds) == 1
