@@ -10,7 +10,7 @@ NATIVE := $(wildcard native/*.c native/*.h)
 # What goes by it is tested with it, too; all else in Python alone.
 COMPILED_TESTS := tests/wire/records tests/log_store tests/server/handlers tests/server/test_bad_input.py \
 	compat_tests/test_raw_produce.py compat_tests/test_raw_list_offsets.py compat_tests/test_raw_record_validation.py \
-	compat_tests/test_raw_random_records.py tests/server/transactions compat_tests/test_raw_transactions.py \
+	compat_tests/test_raw_random_records.py compat_tests/test_raw_fetch.py tests/server/transactions compat_tests/test_raw_transactions.py \
 	compat_tests/test_raw_transaction_versions.py compat_tests/test_transactional_copy.py
 
 .DEFAULT_GOAL := help

@@ -6,6 +6,7 @@ static PyMethodDef *const method_tables[] = {
     ottla_record_methods,
     ottla_produce_methods,
     ottla_list_offsets_methods,
+    ottla_fetch_methods,
     ottla_crc32c_methods,
     ottla_compaction_methods,
     ottla_index_methods,

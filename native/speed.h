@@ -14,6 +14,7 @@ extern PyMethodDef ottla_record_methods[];
 extern PyMethodDef ottla_lz4_methods[];
 extern PyMethodDef ottla_produce_methods[];
 extern PyMethodDef ottla_list_offsets_methods[];
+extern PyMethodDef ottla_fetch_methods[];
 extern PyMethodDef ottla_crc32c_methods[];
 extern PyMethodDef ottla_compaction_methods[];
 extern PyMethodDef ottla_index_methods[];

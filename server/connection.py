@@ -20,10 +20,11 @@ from typing import Any
 
 import trio
 
-from ottla.server.dispatch import CloseConnection, Dispatcher, ParkedAnswer
+from ottla.server.dispatch import CloseConnection, Dispatcher
 from ottla.server.foreign_protocols import name_foreign_protocol
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.output import Outbox, Progress
+from ottla.server.parked import ParkedAnswer
 from ottla.server.ready_clients import INPUT, ReadyClients, Timer
 
 log = logging.getLogger("ottla.server")
@@ -219,8 +220,12 @@ class Connection:
                 return False
             if perf_counter() > self._turn_ends:
                 return False
-        if outbox.size_bytes and not self._send():
-            return False
+        if outbox.size_bytes:
+            if self._ready_clients is not None:
+                # Who waits for records has been waiting longer than who has just sent them.
+                self._ready_clients.call_first()
+            if not self._send():
+                return False
         self.busy = False
         return True
 

@@ -17,7 +17,7 @@ import trio
 
 from ottla.server.context import RequestContext
 from ottla.server.output import Outbox
-from ottla.server.parked import Parked
+from ottla.server.parked import Parked, ParkedAnswer
 from ottla.server.quick_answers import QuickAnswer
 from ottla.server.registry import Registration, Registry
 from ottla.server.turns import QUICK_ELEMENTS
@@ -38,10 +38,10 @@ class PeerGone(OSError):
     """The client left while answers were sent to it."""
 
 
-class ParkedAnswer:
-    """A request that waits without a task, on one connection."""
+class _ParkedRequest(ParkedAnswer):
+    """A request whose handler waits, on one connection."""
 
-    __slots__ = ("_dispatcher", "_header", "_parked", "_registration")
+    __slots__ = ("_dispatcher", "_header", "_parked", "_registration", "max_wait_seconds")
 
     def __init__(
         self, dispatcher: Dispatcher, registration: Registration, header: RequestHeader, parked: Parked
@@ -50,26 +50,16 @@ class ParkedAnswer:
         self._registration = registration
         self._header = header
         self._parked = parked
-
-    @property
-    def max_wait_seconds(self) -> float:
-        return self._parked.max_wait_seconds
+        self.max_wait_seconds = parked.max_wait_seconds
 
     def watch(self, wake: Callable[[], None]) -> None:
-        """Have `wake` called when it is worth to try."""
         self._parked.watch(wake)
 
     def try_to_answer(self, outbox: Outbox, *, time_is_up: bool) -> bool:
-        """Put the answer into the outbox, if it can be given."""
         return self._dispatcher.add_parked(self._registration, self._header, self._parked, time_is_up, outbox)
 
     def close(self) -> None:
-        """Wait no more."""
         self._parked.close()
-
-    def wait(self, outbox: Outbox) -> Coroutine[Any, Any, None]:
-        """The same by awaiting."""
-        return self._dispatcher.wait_for_parked(self._registration, self._header, self._parked, outbox)
 
 
 class Dispatcher:
@@ -101,10 +91,9 @@ class Dispatcher:
         if self._quick_answers and len(frame) > 1 and not frame[0]:
             quick_answer = self._quick_answers.get(frame[1])
             if quick_answer is not None:
-                answer = quick_answer(frame)
-                if answer is not None:
-                    outbox.add_bytes(answer)
-                    return None
+                answer = quick_answer(frame, outbox)
+                if answer:
+                    return None if answer is True else answer
         try:
             header, position = decode_request_header(frame)
         except (MalformedMessage, KafkaError) as error:
@@ -134,7 +123,7 @@ class Dispatcher:
             if type(response) is CoroutineType:
                 return self._answer_later(registration, header, response, outbox)
             if isinstance(response, Parked):
-                return ParkedAnswer(self, registration, header, response)
+                return _ParkedRequest(self, registration, header, response)
             if response is not None:
                 self._add_response(registration, header, version, response, outbox)
         except (CloseConnection, PeerGone):
@@ -164,12 +153,6 @@ class Dispatcher:
             log.exception("request failed %s", _named(registration, header))
             raise CloseConnection(f"internal error in {registration.api_key.name}") from None
         return True
-
-    def wait_for_parked(
-        self, registration: Registration, header: RequestHeader, parked: Parked, outbox: Outbox
-    ) -> Coroutine[Any, Any, None]:
-        """The same by awaiting it."""
-        return self._answer_later(registration, header, parked, outbox)
 
     async def _answer_later(
         self,

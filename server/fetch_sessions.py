@@ -170,10 +170,30 @@ class FetchSessionCache:
         if self._partitions > MAX_CACHED_PARTITIONS:
             self._drop(session_id)
             return FetchPlan(list(session.partitions.values()))
+        self.go_on(session, now_ms)
+        return FetchPlan(list(session.partitions.values()), session, incremental=True)
+
+    def of_one_partition(
+        self, session_id: int, session_epoch: int, uses_topic_ids: bool
+    ) -> tuple[FetchSession, FetchedPartition] | None:
+        """The session that a request goes on with and its partition, if it has one only. Nothing is changed: `go_on`
+        does that."""
+        session = self._sessions.get(session_id)
+        if (
+            session is None
+            or session.epoch != session_epoch
+            or session.uses_topic_ids != uses_topic_ids
+            or len(session.partitions) != 1
+        ):
+            return None
+        (partition,) = session.partitions.values()
+        return session, partition
+
+    def go_on(self, session: FetchSession, now_ms: int) -> None:
+        """The session has been used."""
         session.used_ms = now_ms
         session.epoch = 1 if session.epoch == _MAX_INT32 else session.epoch + 1
-        self._sessions.move_to_end(session_id)
-        return FetchPlan(list(session.partitions.values()), session, incremental=True)
+        self._sessions.move_to_end(session.session_id)
 
     def _create(
         self, named: list[FetchedPartition], uses_topic_ids: bool, now_ms: int

@@ -22,7 +22,7 @@ from ottla.server.memory_budget import MemoryBudget
 from ottla.server.page_cache import is_cached, read_ahead, read_cached
 from ottla.wire.chunks import Buffer, Chunk, FileSlice
 
-_COPY_BELOW_BYTES = 32 * 1024
+COPY_BELOW_BYTES = 32 * 1024
 _JOIN_LIMIT_BYTES = 64 * 1024
 _GATHER_BYTES = 256 * 1024
 _UNCOUNTED_BYTES = 64 * 1024
@@ -70,13 +70,18 @@ class Outbox:
         self._chunks.append(frame)
         self.size_bytes += len(frame)
 
+    def add_chunks(self, chunks: list[Chunk]) -> None:
+        """The same of one that is in pieces."""
+        self._chunks += chunks
+        self.size_bytes += sum(map(len, chunks))
+
     def close(self) -> None:
         """Whatever is not sent will not be."""
         self._forget()
 
     def send_some(self) -> Progress:
         """Send as much as goes at once. Raises OSError when the peer is gone."""
-        if self.size_bytes <= _COPY_BELOW_BYTES and self._next == 0:
+        if self.size_bytes <= COPY_BELOW_BYTES and self._next == 0:
             progress = self._send_little()
         else:
             progress = self._send_much()
@@ -126,7 +131,7 @@ class Outbox:
                 if left <= 0:
                     return Progress.TURN
                 chunk = self._chunks[self._next]
-                if isinstance(chunk, FileSlice) and len(chunk) >= _COPY_BELOW_BYTES:
+                if isinstance(chunk, FileSlice) and len(chunk) >= COPY_BELOW_BYTES:
                     position, length = chunk.position, min(len(chunk), left)
                     if not is_cached(chunk.fileno(), position, length):
                         return Progress.COLD
@@ -156,7 +161,7 @@ class Outbox:
         for index in range(first, len(chunks)):
             chunk = chunks[index]
             if isinstance(chunk, FileSlice):
-                if len(chunk) >= _COPY_BELOW_BYTES or (data := read_cached(chunk)) is None:
+                if len(chunk) >= COPY_BELOW_BYTES or (data := read_cached(chunk)) is None:
                     break
                 gathered.append(data)
             elif len(chunk) > _JOIN_LIMIT_BYTES:
@@ -199,7 +204,7 @@ class Outbox:
         """Read the slice that comes next if it is small, else send of it what the socket takes."""
         chunk = self._chunks[self._next]
         assert isinstance(chunk, FileSlice)
-        if len(chunk) < _COPY_BELOW_BYTES:
+        if len(chunk) < COPY_BELOW_BYTES:
             self._chunks[self._next] = await _in_thread(chunk.read)
             return
         # The socket still does not block, only the disk does.

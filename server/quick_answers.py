@@ -14,6 +14,9 @@ from ottla.log_store.validation import FOREVER_MS
 from ottla.native import speed
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.log_ends import end_of_log
+from ottla.server.output import Outbox
+from ottla.server.parked import ParkedAnswer
+from ottla.server.quick_fetch import quick_fetch
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import KafkaError
 from ottla.wire.records.header import BatchView, patch
@@ -21,8 +24,9 @@ from ottla.wire.records.header import BatchView, patch
 if TYPE_CHECKING:
     from ottla.server.broker import Broker
 
-# Takes a frame and returns the frame of its answer; None if the request has to go the usual way.
-QuickAnswer = Callable[[memoryview], bytes | None]
+# Takes a frame and puts the answer to it into the outbox, or returns what waits for it. False if the request has to go
+# the usual way.
+QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | bool]
 
 _TOPIC_IDS_SINCE = 13
 
@@ -31,7 +35,11 @@ def quick_answers(broker: Broker) -> dict[int, QuickAnswer]:
     """What there is, by API key."""
     if speed is None:
         return {}
-    return {ApiKey.PRODUCE: _produce(broker), ApiKey.LIST_OFFSETS: _list_offsets(broker)}
+    return {
+        ApiKey.PRODUCE: _produce(broker),
+        ApiKey.FETCH: quick_fetch(broker),
+        ApiKey.LIST_OFFSETS: _list_offsets(broker),
+    }
 
 
 def _produce(broker: Broker) -> QuickAnswer:
@@ -40,16 +48,16 @@ def _produce(broker: Broker) -> QuickAnswer:
     by_name, by_id = broker.partitions.indexes
     now = broker.now_ms
 
-    def answer(frame: memoryview) -> bytes | None:
+    def answer(frame: memoryview, outbox: Outbox) -> bool:
         found = read_produce(frame)
         if found is None:
-            return None
+            return False
         version, correlation_id, topic, index, begin, end, keyless, least_timestamp, greatest_timestamp = (
             found
         )
         partition = (by_name if version < _TOPIC_IDS_SINCE else by_id).get(topic, {}).get(index)
         if partition is None or is_internal_topic(partition.topic):
-            return None
+            return False
         now_ms = now()
         log = partition.log
         rules = log.rules
@@ -61,24 +69,24 @@ def _produce(broker: Broker) -> QuickAnswer:
             or now_ms - least_timestamp > rules.before_max_ms
             or log.flush_messages != FOREVER_MS
         ):
-            return None
+            return False
         batch = BatchView(frame[begin:end])
         if batch.attributes:  # it belongs to a transaction, which must have begun in this partition before
             producer = log.producers.producers.get(batch.producer_id)
             if producer is None or not producer.has_ongoing_txn(batch.producer_epoch):
-                return None
+                return False
         if not batch.crc_matches():
-            return None
+            return False
         try:
             result = partition.append_prepared(batch, now_ms)
         except KafkaError:
             patch(batch.buf, 0, 0, -1)
-            return None
+            return False
         base_offset, _, append_time_ms, start_offset, _, _ = result
-        sent: bytes = produce_answer(
-            version, correlation_id, topic, index, base_offset, append_time_ms, start_offset
+        outbox.add_bytes(
+            produce_answer(version, correlation_id, topic, index, base_offset, append_time_ms, start_offset)
         )
-        return sent
+        return True
 
     return answer
 
@@ -88,10 +96,10 @@ def _list_offsets(broker: Broker) -> QuickAnswer:
     read_list_offsets, list_offsets_answer = speed.read_list_offsets, speed.list_offsets_answer
     by_name, _ = broker.partitions.indexes
 
-    def answer(frame: memoryview) -> bytes | None:
+    def answer(frame: memoryview, outbox: Outbox) -> bool:
         found = read_list_offsets(frame)
         if found is None:
-            return None
+            return False
         (
             version,
             correlation_id,
@@ -104,9 +112,9 @@ def _list_offsets(broker: Broker) -> QuickAnswer:
         ) = found
         partition = by_name.get(topic, {}).get(index)
         if partition is None or -1 != current_leader_epoch != partition.leader_epoch:
-            return None
+            return False
         offset, leader_epoch = end_of_log(partition, timestamp, replica_id, isolation_level)
-        sent: bytes = list_offsets_answer(version, correlation_id, topic, index, offset, leader_epoch)
-        return sent
+        outbox.add_bytes(list_offsets_answer(version, correlation_id, topic, index, offset, leader_epoch))
+        return True
 
     return answer

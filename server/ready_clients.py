@@ -43,6 +43,7 @@ _LIKELY = 3
 _BRISK_SECONDS = 0.0001  # what took longer was much work, beside which it is no matter to be woken
 _FEW_TIMERS = 1000
 _TURN_SECONDS = 0.002
+_MOMENT_SECONDS = 0.0001
 INPUT = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR  # or the end of it
 
 
@@ -64,6 +65,7 @@ class ReadyClients:
         self._epoll.register(others, select.EPOLLIN)
         self._functions: dict[int, Callable[[int], None]] = {}
         self._soon: list[Callable[[], None]] = []
+        self._is_calling = False  # some of these, before their time
         self._left: list[tuple[int, int]] = []  # events of clients who were not served in the last turn
         self._timers: list[Timer] = []
         self._tidy_timers_at = _FEW_TIMERS
@@ -88,6 +90,16 @@ class ReadyClients:
     def call_soon(self, function: Callable[[], None]) -> None:
         """Call a function when the call that is under way, or the pass of Trio's tasks, has ended."""
         self._soon.append(function)
+
+    def call_first(self) -> None:
+        """Call at once what is to be called soon, as far as that takes no more than a moment."""
+        if not self._soon or self._is_calling:
+            return
+        self._is_calling = True
+        try:
+            self._call_soon(perf_counter() + _MOMENT_SECONDS)
+        finally:
+            self._is_calling = False
 
     def call_after(self, seconds: float, function: Callable[[], None]) -> Timer:
         """Call a function after that time, unless the timer is cancelled."""
@@ -178,13 +190,17 @@ class ReadyClients:
                 timer = heappop(timers)
                 if timer.function is not None:
                     self._soon.append(timer.function)
+        if self._soon:
+            self._call_soon(ends)
+        return others
+
+    def _call_soon(self, ends: float) -> None:
         soon, self._soon = self._soon, []
         for number, function in enumerate(soon, 1):
             function()
             if perf_counter() > ends:
                 self._soon = soon[number:] + self._soon
                 break
-        return others
 
     def _call(self, events: list[tuple[int, int]], ends: float) -> bool:
         others = False

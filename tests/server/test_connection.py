@@ -13,21 +13,21 @@ import trio
 import trio.testing
 
 from ottla.server.connection import BASE_BUFFER_BYTES, Connection
-from ottla.server.dispatch import CloseConnection, ParkedAnswer
+from ottla.server.dispatch import CloseConnection
 from ottla.server.memory_budget import MemoryBudget
-from ottla.server.output import Outbox
-from ottla.server.parked import Parked
+from ottla.server.output import Outbox, Progress
+from ottla.server.parked import ParkedAnswer
 from ottla.server.ready_clients import ready_clients
 
 MAX_FRAME_BYTES = 1_000_000
 Answer = Callable[[bytes], Awaitable[bytes | None]]
 
 
-class Waiting(Parked):
+class Waiting(ParkedAnswer):
     """Echoes when it is told to, or "late" when the time is up."""
 
     def __init__(self, frame: bytes) -> None:
-        super().__init__(max_wait_seconds=float(frame[4:] or b"60") if frame != b"waitfail" else 60)
+        self.max_wait_seconds = float(frame[4:] or b"60") if frame != b"waitfail" else 60
         self._frame = frame
         self.wake: Callable[[], None] | None = None
         self.is_ready = False
@@ -38,10 +38,12 @@ class Waiting(Parked):
     def close(self) -> None:
         self.wake = None
 
-    def answer(self, *, time_is_up: bool) -> bytes | None:
+    def try_to_answer(self, outbox: Outbox, *, time_is_up: bool) -> bool:
         if self._frame == b"waitfail":
             raise ZeroDivisionError
-        return self._frame if self.is_ready else b"late" if time_is_up else None
+        if self.is_ready or time_is_up:
+            outbox.add_frame([self._frame if self.is_ready else b"late"])
+        return self.is_ready or time_is_up
 
 
 class EchoDispatcher:
@@ -51,17 +53,6 @@ class EchoDispatcher:
         self._answer = answer
         self.waiting: list[Waiting] = []
 
-    def add_parked(self, _: Any, __: Any, parked: Waiting, time_is_up: bool, outbox: Outbox) -> bool:
-        """As the true one does."""
-        answer = parked.answer(time_is_up=time_is_up)
-        if answer is not None:
-            outbox.add_frame([answer])
-        return answer is not None
-
-    async def wait_for_parked(self, _: Any, __: Any, parked: Waiting, outbox: Outbox) -> None:
-        await outbox.flush()
-        outbox.add_frame([await parked])
-
     def connection_closed(self) -> None:
         """Nothing is kept for a connection."""
 
@@ -69,7 +60,7 @@ class EchoDispatcher:
         """At once if the function does not wait."""
         if frame[:4] == b"wait":
             self.waiting.append(Waiting(bytes(frame)))
-            return ParkedAnswer(self, None, None, self.waiting[-1])  # type: ignore[arg-type]
+            return self.waiting[-1]
         if self._answer is echo:
             outbox.add_frame([bytes(frame)])
             return None
@@ -435,6 +426,36 @@ async def test_a_request_that_waits_is_answered_when_there_is_something() -> Non
         assert await client.receive(27) == framed(b"wait", b"behind", b"later")
         assert waiting.wake is None
         assert not connection.handling
+
+
+async def test_who_waits_is_answered_before_who_ended_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record is at its consumer before its producer is told that it has arrived."""
+    if not _waiting.among_clients:
+        pytest.skip("trio decides whose task goes first")
+    sent: list[Outbox] = []
+    send_some = Outbox.send_some
+
+    def noted(outbox: Outbox) -> Progress:
+        sent.append(outbox)
+        return send_some(outbox)
+
+    async with connected() as (waiter, waiting_connection, _), connected() as (client, connection, _):
+        await waiter.send(framed(b"wait"))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        (waiting,) = waiting_of(waiting_connection)
+
+        def answer(frame: memoryview, outbox: Outbox) -> None:
+            waiting.is_ready = True
+            assert waiting.wake is not None
+            waiting.wake()
+            outbox.add_frame([bytes(frame)])
+
+        monkeypatch.setattr(connection._dispatcher, "answer", answer)
+        monkeypatch.setattr(Outbox, "send_some", noted)
+        await client.send(framed(b"news"))
+        assert await client.receive(8) == framed(b"news")
+        assert await waiter.receive(8) == framed(b"wait")
+        assert sent == [waiting_connection._outbox, connection._outbox]
 
 
 async def test_a_request_that_waits_is_answered_when_its_time_is_up() -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from ottla.server.context import RequestContext
-from ottla.server.dispatch import CloseConnection, Dispatcher, ParkedAnswer
+from ottla.server.dispatch import CloseConnection, Dispatcher
 from ottla.server.output import Outbox
+from ottla.server.parked import ParkedAnswer
 from ottla.server.registry import HandlerFunction, Registration
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.headers import RequestHeader, encode_request_header

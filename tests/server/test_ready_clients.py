@@ -5,6 +5,7 @@ import select
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 
 import pytest
 import trio
@@ -168,6 +169,31 @@ async def test_timers_and_calls_that_are_due_soon() -> None:
     clients.call_after(0.0, lambda: clients.call_soon(lambda: seen.append("first")))
     await done.wait()
     assert seen == ["first", "second"]
+
+
+async def test_calls_that_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as take no more than a moment, and none of those that they ask for; the others in their turn."""
+    clients = of_this_run()
+    clock = Clock()
+    monkeypatch.setattr(module, "perf_counter", clock)
+    order: list[str] = []
+    done = trio.Event()
+
+    def call(name: str, seconds: float) -> None:
+        clock.seconds += seconds
+        order.append(name)
+        if name == "first":
+            clients.call_soon(lambda: call("asked for", 0))
+            clients.call_first()
+        if name == "fourth":
+            done.set()
+
+    for name, seconds in (("first", 0.00001), ("second", 0.001), ("third", 0.00001), ("fourth", 0.00001)):
+        clients.call_soon(partial(call, name, seconds))
+    clients.call_first()
+    order.append("then")
+    await done.wait()
+    assert order == ["first", "second", "then", "third", "fourth", "asked for"]
 
 
 async def test_cancelled_timers_do_not_pile_up() -> None:

@@ -23,7 +23,7 @@ MAX_WAIT_MS = 60_000
 
 @pytest.fixture
 async def context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RequestContext]:
-    monkeypatch.setattr("ottla.server.handlers.fetch._PARTITIONS_PER_TURN", 2)
+    monkeypatch.setattr("ottla.server.fetching._PARTITIONS_PER_TURN", 2)
     config = BrokerConfig.load({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)})
     broker = await Broker.open(config, config.listeners(), random.Random(1))
     topic = CreatableTopic(name="t", num_partitions=PARTITIONS, replication_factor=1)
