@@ -4,8 +4,6 @@
 
 #include "speed.h"
 
-#include <stdbool.h>
-
 #define MAGIC 0x184D2204u
 #define STORED 0x80000000u
 #define HELD_BYTES 65536 /* from which on other threads may run */
@@ -120,8 +118,7 @@ static uint8_t *unpack_block(const uint8_t *at, const uint8_t *end, uint8_t *out
     }
 }
 
-/* How many bytes a whole frame unpacks to, or -1 for what is not known here. */
-static Py_ssize_t unpack(const uint8_t *at, const uint8_t *end, uint8_t *room, Py_ssize_t room_bytes) {
+Py_ssize_t ottla_unpack_lz4(const uint8_t *at, const uint8_t *end, uint8_t *room, Py_ssize_t room_bytes) {
     if (end - at < 7 || read_le32(at) != MAGIC) return -1;
     const uint8_t *header = at + 4;
     uint8_t flags = header[0], block_kind = header[1];
@@ -174,10 +171,10 @@ static PyObject *unpack_lz4(PyObject *module, PyObject *const *args, Py_ssize_t 
     const uint8_t *begin = data.buf;
     Py_ssize_t size;
     if (data.len < HELD_BYTES) {
-        size = unpack(begin, begin + data.len, room.buf, room.len);
+        size = ottla_unpack_lz4(begin, begin + data.len, room.buf, room.len);
     } else {
         Py_BEGIN_ALLOW_THREADS
-        size = unpack(begin, begin + data.len, room.buf, room.len);
+        size = ottla_unpack_lz4(begin, begin + data.len, room.buf, room.len);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&room);

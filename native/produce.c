@@ -11,82 +11,60 @@ enum {
     BATCH_HEADER_BYTES = 61,
     LOG_OVERHEAD = 12,
     MAGIC = 2,
-    SMALLEST_RECORD_BODY = 6,
+    CODEC = 0x07,
+    UNCOMPRESSED = 0,
+    LZ4 = 3,
     TRANSACTIONAL = 0x10,
+    /* What keeps the interpreter's lock for less than a millisecond, as in validation.py. */
+    MOST_UNPACKED_BYTES = 1024 * 1024,
+    MOST_RECORDS = 200000,
     LONGEST_TRANSACTIONAL_ID = 255, /* of those that are read here */
 };
 
 /* The numbers of a batch that its topic's rules are held against. */
 typedef struct {
-    int32_t count;
     int32_t keyless;
     int64_t least_timestamp;
     int64_t greatest_timestamp;
 } Batch;
 
-/* Pass over a key, a value, or the key of a header. NULL if it does not fit. */
-static inline const uint8_t *pass_bytes(const uint8_t *at, const uint8_t *end, int *is_null) {
-    int32_t length;
-    at = read_varint(at, end, &length);
-    if (at == NULL) return NULL;
-    *is_null = length < 0;
-    if (length <= 0) return at;
-    return length > end - at ? NULL : at + length;
+/* The records of a batch as they are or unpacked, which is in memory that is used for the next batch again. NULL if they
+ * are many, or not known here. */
+static const uint8_t *open_records(const uint8_t *at, int64_t *size, int codec) {
+    static uint8_t *room; /* of whoever holds the interpreter's lock */
+    if (codec == UNCOMPRESSED) return at;
+    if (codec != LZ4 || *size > MOST_UNPACKED_BYTES) return NULL;
+    if (room == NULL && (room = malloc(MOST_UNPACKED_BYTES)) == NULL) return NULL;
+    *size = ottla_unpack_lz4(at, at + *size, room, MOST_UNPACKED_BYTES);
+    return *size < 0 ? NULL : room;
 }
 
-/* One record; returns the byte behind it, or NULL if it is not as it should be. */
-static const uint8_t *read_record(const uint8_t *at, const uint8_t *end, int32_t index, Batch *batch, int64_t base) {
-    int32_t length, number, headers;
-    int64_t timestamp;
-    int is_null;
-    at = read_varint(at, end, &length);
-    if (at == NULL || length < SMALLEST_RECORD_BODY || length > end - at) return NULL;
-    const uint8_t *stop = at + length;
-    at = read_varlong(at + 1, stop, &timestamp); /* behind the attributes, which nothing uses */
-    if (at == NULL || __builtin_add_overflow(base, timestamp, &timestamp)) return NULL;
-    at = read_varint(at, stop, &number);
-    if (at == NULL || number != index) return NULL;
-    at = pass_bytes(at, stop, &is_null);
-    if (at == NULL) return NULL;
-    batch->keyless += is_null;
-    at = pass_bytes(at, stop, &is_null);
-    if (at == NULL) return NULL;
-    at = read_varint(at, stop, &headers);
-    if (at == NULL || headers < 0) return NULL;
-    for (; headers > 0; headers--) {
-        at = pass_bytes(at, stop, &is_null);
-        if (at == NULL || is_null) return NULL;
-        at = pass_bytes(at, stop, &is_null);
-        if (at == NULL) return NULL;
-    }
-    if (index == 0 || timestamp < batch->least_timestamp) batch->least_timestamp = timestamp;
-    if (index == 0 || timestamp > batch->greatest_timestamp) batch->greatest_timestamp = timestamp;
-    return at == stop ? stop : NULL;
-}
-
-/* One whole batch that a client may send, with these attributes, whose records are as its header says. Its checksum is
- * not looked at. */
-static int read_batch(const uint8_t *at, int64_t size, Batch *batch, int attributes) {
-    if (size < BATCH_HEADER_BYTES) return 0;
+/* One whole batch that a client may send, in a transaction or not, whose records are as its header says. Its checksum
+ * is not looked at. */
+static bool read_batch(const uint8_t *at, int64_t size, Batch *batch, int is_transactional) {
+    if (size < BATCH_HEADER_BYTES) return false;
+    int attributes = read_u16(at + 21), codec = attributes & CODEC;
     int64_t base_timestamp = (int64_t)read_u64(at + 27), max_timestamp = (int64_t)read_u64(at + 35);
     int64_t producer_id = (int64_t)read_u64(at + 43);
-    int32_t base_sequence = (int32_t)read_u32(at + 53);
-    batch->count = (int32_t)read_u32(at + 57);
-    batch->keyless = 0;
-    if (read_u64(at) != 0 || (int32_t)read_u32(at + 8) != size - LOG_OVERHEAD || at[16] != MAGIC) return 0;
-    if (read_u16(at + 21) != attributes || batch->count <= 0 || (int32_t)read_u32(at + 23) != batch->count - 1) return 0;
-    if (producer_id >= 0 && base_sequence < 0) return 0;
-    const uint8_t *record = at + BATCH_HEADER_BYTES, *end = at + size;
-    for (int32_t index = 0; index < batch->count; index++) {
-        record = read_record(record, end, index, batch, base_timestamp);
-        if (record == NULL) return 0;
-    }
-    return record == end && batch->greatest_timestamp == max_timestamp && max_timestamp >= -1;
+    int32_t base_sequence = (int32_t)read_u32(at + 53), count = (int32_t)read_u32(at + 57);
+    if (read_u64(at) != 0 || (int32_t)read_u32(at + 8) != size - LOG_OVERHEAD || at[16] != MAGIC) return false;
+    if (attributes != (codec | (is_transactional ? TRANSACTIONAL : 0))) return false;
+    if (count <= 0 || count > MOST_RECORDS || (int32_t)read_u32(at + 23) != count - 1) return false;
+    if (producer_id >= 0 && base_sequence < 0) return false;
+    int64_t unpacked = size - BATCH_HEADER_BYTES;
+    const uint8_t *records = open_records(at + BATCH_HEADER_BYTES, &unpacked, codec);
+    scan_t found;
+    if (records == NULL || !ottla_scan_records(records, records + unpacked, count, &found)) return false;
+    batch->keyless = (int32_t)found.keyless;
+    return found.is_numbered && !__builtin_add_overflow(base_timestamp, found.least, &batch->least_timestamp) &&
+           !__builtin_add_overflow(base_timestamp, found.greatest, &batch->greatest_timestamp) &&
+           batch->greatest_timestamp == max_timestamp && max_timestamp >= -1;
 }
 
-/* read_produce(frame): the numbers of a Produce request for one partition with acks 1 or -1 and one ordinary batch without
- * compression, which belongs to a transaction if the request does: (version, correlation id, topic name or id, partition, where the batch begins and ends, records
- * without a key, least and greatest timestamp). None for any other request. */
+/* read_produce(frame): the numbers of a Produce request for one partition with acks 1 or -1 and one ordinary batch, as it
+ * is or compressed with LZ4, which belongs to a transaction if the request does: (version, correlation id, topic name or
+ * id, partition, where the batch begins and ends, records without a key, least and greatest timestamp). None for any
+ * other request. */
 static PyObject *read_produce(PyObject *module, PyObject *frame) {
     Py_buffer view;
     if (PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE) < 0) return NULL;
@@ -111,9 +89,8 @@ static PyObject *read_produce(PyObject *module, PyObject *frame) {
     take_no_tags(&reader, flexible);
     take_no_tags(&reader, flexible);
     PyObject *found = NULL;
-    Batch batch = {0, 0, 0, 0};
-    if (reader.at != NULL && reader.at == reader.end &&
-        read_batch(records, size, &batch, is_transactional ? TRANSACTIONAL : 0)) {
+    Batch batch = {0, 0, 0};
+    if (reader.at != NULL && reader.at == reader.end && read_batch(records, size, &batch, is_transactional)) {
         PyObject *name = topic_object(&topic);
         if (name != NULL)
             found = Py_BuildValue("(iiNinniLL)", header.version, header.correlation_id, name, index,

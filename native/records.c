@@ -5,8 +5,6 @@
 
 #include "speed.h"
 
-#include <stdbool.h>
-
 #define SMALLEST_BODY_BYTES 6 /* of a record, behind its length: one byte for each of its fields */
 #define SMALLEST_RECORD_BYTES 7
 #define MANY_RECORDS 10000 /* for which other threads may run */
@@ -14,14 +12,6 @@
 #define LOG_OVERHEAD 12
 #define MAX_USUAL_RECORDS 250000 /* MAX_OPENED_RECORDS in validation.py */
 #define TRANSACTIONAL 0x10
-
-typedef struct {
-    int64_t least, greatest, first; /* timestamp deltas */
-    Py_ssize_t keyless;
-    bool is_numbered;
-    const uint8_t *record; /* where a scan that fails has stopped: at this record, which has the number `index` */
-    Py_ssize_t index;
-} scan_t;
 
 /* Most varints are of one or two bytes. */
 static inline const uint8_t *next_varint(const uint8_t *at, const uint8_t *end, int32_t *value) {
@@ -65,8 +55,7 @@ static bool headers_fill(const uint8_t *at, const uint8_t *stop) {
     return at == stop;
 }
 
-/* Read `count` records that must fill the bytes from `at` to `end`. */
-static bool scan(const uint8_t *at, const uint8_t *end, Py_ssize_t count, scan_t *found) {
+bool ottla_scan_records(const uint8_t *at, const uint8_t *end, Py_ssize_t count, scan_t *found) {
     int64_t least = 0, greatest = 0, first = 0;
     Py_ssize_t keyless = 0, index = 0;
     bool is_numbered = true;
@@ -111,9 +100,9 @@ wrong:
 
 static bool scan_letting_others_run(const uint8_t *at, const uint8_t *end, Py_ssize_t count, scan_t *found) {
     bool is_right;
-    if (count < MANY_RECORDS) return scan(at, end, count, found);
+    if (count < MANY_RECORDS) return ottla_scan_records(at, end, count, found);
     Py_BEGIN_ALLOW_THREADS
-    is_right = scan(at, end, count, found);
+    is_right = ottla_scan_records(at, end, count, found);
     Py_END_ALLOW_THREADS
     return is_right;
 }

@@ -6,6 +6,7 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -22,6 +23,21 @@ extern PyMethodDef ottla_memory_methods[];
 
 /* The CRC-32C of some bytes. */
 uint32_t ottla_crc32c(const uint8_t *at, size_t size);
+
+/* What the records of a batch have in common. */
+typedef struct {
+    int64_t least, greatest, first; /* timestamp deltas */
+    Py_ssize_t keyless;
+    bool is_numbered;
+    const uint8_t *record; /* where a scan that fails has stopped: at this record, which has the number `index` */
+    Py_ssize_t index;
+} scan_t;
+
+/* Read `count` records that must fill the bytes from `at` to `end`. */
+bool ottla_scan_records(const uint8_t *at, const uint8_t *end, Py_ssize_t count, scan_t *found);
+
+/* How many bytes a whole LZ4 frame unpacks to, into the room for them; -1 for what is not known here. */
+Py_ssize_t ottla_unpack_lz4(const uint8_t *at, const uint8_t *end, uint8_t *room, Py_ssize_t room_bytes);
 
 static inline uint16_t read_u16(const uint8_t *at) { return (uint16_t)(at[0] << 8 | at[1]); }
 

@@ -19,7 +19,7 @@ from ottla.server.parked import ParkedAnswer
 from ottla.server.quick_fetch import quick_fetch
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import KafkaError
-from ottla.wire.records.header import BatchView, patch
+from ottla.wire.records.header import CODEC_MASK, TRANSACTIONAL_BIT, BatchView, patch
 
 if TYPE_CHECKING:
     from ottla.server.broker import Broker
@@ -71,7 +71,10 @@ def _produce(broker: Broker) -> QuickAnswer:
         ):
             return False
         batch = BatchView(frame[begin:end])
-        if batch.attributes:  # it belongs to a transaction, which must have begun in this partition before
+        attributes = batch.attributes
+        if attributes & CODEC_MASK and rules.target_codec is not None:
+            return False
+        if attributes & TRANSACTIONAL_BIT:  # the transaction must have begun in this partition before
             producer = log.producers.producers.get(batch.producer_id)
             if producer is None or not producer.has_ongoing_txn(batch.producer_epoch):
                 return False

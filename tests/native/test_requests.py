@@ -188,7 +188,7 @@ def with_field(batch: bytes, position: int, value: bytes) -> bytes:
         pytest.param(produce_request(9, "t", 0, one_record(), acks=2), id="acks 2"),
         pytest.param(produce_request(9, "t", 0, b""), id="no batch"),
         pytest.param(produce_request(9, "t", 0, one_record() * 2), id="two batches"),
-        pytest.param(produce_request(9, "t", 0, one_record(codec=2)), id="compressed"),
+        pytest.param(produce_request(9, "t", 0, one_record(codec=2)), id="snappy"),
         pytest.param(produce_request(9, "t", 0, one_record(is_transactional=True)), id="transactional"),
         pytest.param(
             produce_request(9, "t", 0, one_record(is_transactional=True), transactional_id=""), id="empty id"
