@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from benchmarks import clients
 from benchmarks.client_process import run_client
 from benchmarks.first_acknowledgement import FirstAcknowledgement
+from benchmarks.free_memory import use_free_memory
 from benchmarks.measures import Entry, Figures, Measure
 from benchmarks.process_figures import Stopwatch
 from benchmarks.report import Section
@@ -24,6 +25,7 @@ OTTLA, KAFKA = "ottla", "kafka"
 MACHINE = "machine"  # in place of a broker: what the machine can do by itself
 BROKER_NAMES = (OTTLA, KAFKA)
 DELETE_SECONDS = 1.5
+CLIENT_BYTES = 200_000_000
 # Files of deleted topics go at once, on both brokers; all else is by default.
 SHARED_SETTINGS = {"log.segment.delete.delay.ms": "100"}
 
@@ -79,18 +81,23 @@ class Bench:
         self._topics.append(topic)
         return topic
 
-    def delete_topics(self) -> None:
+    def delete_topics(self, rest_seconds: float = DELETE_SECONDS) -> None:
         """Delete what was made since the last time, and give the broker time to remove the files: what is not on the
         disk yet need not be written, and the disk is not what is measured. A short run writes too little to
         matter."""
         if self._topics and not self.quick:
             clients.delete_topics(self.broker, self._topics)
-            self.rest(DELETE_SECONDS)
+            self.rest(rest_seconds)
         self._topics = []
 
     def run(self, function: Callable[..., Stopwatch], **arguments: Any) -> Stopwatch:
         """Call a client's function on the broker in a process of its own."""
+        self.have_memory(0)
         return run_client(self.broker, function, **arguments)
+
+    def have_memory(self, writes: int) -> None:
+        """Have memory at hand for so many bytes of records, in the page cache and in the queue of a client."""
+        use_free_memory(CLIENT_BYTES + writes * 11 // 5)
 
     def note(self, measure: Measure, value: float, watch: Stopwatch | None = None) -> None:
         """A figure, with what the stopwatch saw beside it."""

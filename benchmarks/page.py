@@ -38,6 +38,8 @@ when a producer that may send several requests had less than half of one under w
 cores were in use; else the *broker*. Where the client is the limit, a ratio of 1 is all that can be asked of a broker.
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
+What is free in a virtual machine may be its host's, and cost its first user more than all else that is done with it: as
+much memory as a run needs is used once before its clock runs, so that neither broker pays for it.
 CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
 Kafka's.
 

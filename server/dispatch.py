@@ -16,6 +16,7 @@ from typing import Any
 import trio
 
 from ottla.server.context import RequestContext
+from ottla.server.late_parts import load
 from ottla.server.output import Outbox
 from ottla.server.parked import Parked, ParkedAnswer
 from ottla.server.quick_answers import QuickAnswer
@@ -107,6 +108,35 @@ class Dispatcher:
                 self._refuse_api_versions(registration, header, outbox)
                 return None
             raise CloseConnection(f"{registration.api_key.name} version {version} is not supported")
+        if not registration.is_loaded:
+            return self._load_and_answer(registration, header, frame, position, outbox)
+        return self._handle(registration, header, frame, position, outbox)
+
+    async def _load_and_answer(
+        self,
+        registration: Registration,
+        header: RequestHeader,
+        frame: memoryview,
+        position: int,
+        outbox: Outbox,
+    ) -> None:
+        """The first request of its kind: its code is read by a worker thread, while others are served."""
+        await _after_flush(outbox, load(registration))
+        rest = self._handle(registration, header, frame, position, outbox)
+        if isinstance(rest, ParkedAnswer):
+            await rest.wait(outbox)
+        elif rest is not None:
+            await rest
+
+    def _handle(
+        self,
+        registration: Registration,
+        header: RequestHeader,
+        frame: memoryview,
+        position: int,
+        outbox: Outbox,
+    ) -> Coroutine[Any, Any, None] | ParkedAnswer | None:
+        version = header.api_version
         context = self._context
         context.has_many_elements = False
         try:

@@ -6,6 +6,7 @@ a topic without groups, answers its first clients without having read it.
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from functools import cached_property
@@ -14,26 +15,39 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ottla.server.coordinated import GROUPS, SHARE_GROUPS, TRANSACTIONS
 from ottla.server.garbage import set_aside
 from ottla.server.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from ottla.server.own_threads import OwnThreads
 
 if TYPE_CHECKING:
     from ottla.metadata.image import MetadataDelta
     from ottla.server.broker import Broker
     from ottla.server.groups.coordinator import GroupCoordinator
     from ottla.server.log_cleaner import LogCleaner
+    from ottla.server.registry import Registration
     from ottla.server.share.coordinator import ShareGroups
     from ottla.server.transactions.coordinator import TransactionCoordinator
 
 _MAKE_ALL_AFTER_SECONDS = 0.5
-_MODULES = (
-    "ottla.server.groups.coordinator",
-    "ottla.server.share.coordinator",
-    "ottla.server.transactions.coordinator",
-    "ottla.server.log_cleaner",
-)
+_MODULES = (GROUPS, SHARE_GROUPS, TRANSACTIONS, "ottla.server.log_cleaner")
 # What others import when they first need it. It is there by then: somebody may have taken the last file descriptor.
 _NEEDED_SOME_DAY = ("concurrent.futures.thread", "json", "shutil")
+
+
+# One at a time: threads that import the same things would only wait for each other.
+_LOADING = OwnThreads("loading", 1)
+
+
+async def load(registration: Registration) -> None:
+    """Have the code of an API, in a thread: the loop goes on meanwhile."""
+    await _LOADING.run(registration.load)
+
+
+async def import_late(module: str) -> None:
+    """Have a module in the same way, if it is not there yet."""
+    if module not in sys.modules:
+        await _LOADING.run(import_module, module)
 
 
 class LateParts:
@@ -99,14 +113,14 @@ class LateParts:
                 nursery.start_soon(run)
 
     async def _make_all(self) -> None:
-        """Import in a thread, a module at a time: the loop goes on meanwhile, and a stop does not wait long."""
+        """A module at a time, so that a stop does not wait long."""
         if not {OFFSETS_TOPIC, TRANSACTIONS_TOPIC} & self._broker.image.topics_by_name.keys():
             await trio.sleep(_MAKE_ALL_AFTER_SECONDS)
         await trio.to_thread.run_sync(_import_what_is_needed_some_day)
         for registration in self._broker.registry.values():
-            await trio.to_thread.run_sync(registration.load)
+            await load(registration)
         for module in _MODULES:
-            await trio.to_thread.run_sync(import_module, module)
+            await import_late(module)
         _ = self.groups, self.share, self.transactions, self.cleaner
         set_aside()
 

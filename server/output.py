@@ -11,14 +11,12 @@ thread, which waits for the disk in the loop's place.
 import math
 import os
 import socket
-from collections.abc import Callable
 from enum import Enum, auto
-from functools import partial
-from typing import TypeVar
 
 import trio
 
 from ottla.server.memory_budget import MemoryBudget
+from ottla.server.own_threads import OwnThreads
 from ottla.server.page_cache import is_cached, read_ahead, read_cached
 from ottla.wire.chunks import Buffer, Chunk, FileSlice
 
@@ -29,9 +27,7 @@ _UNCOUNTED_BYTES = 64 * 1024
 _TURN_BYTES = 2 * 1024 * 1024  # a reader as quick as we are would keep the loop for all of a large answer
 
 # Threads of their own: readers of old records must not keep flushes from theirs.
-_READING = trio.CapacityLimiter(8)
-
-Result = TypeVar("Result")
+_READING = OwnThreads("reading", 8)
 
 
 class Progress(Enum):
@@ -205,13 +201,12 @@ class Outbox:
         chunk = self._chunks[self._next]
         assert isinstance(chunk, FileSlice)
         if len(chunk) < COPY_BELOW_BYTES:
-            self._chunks[self._next] = await _in_thread(chunk.read)
+            self._chunks[self._next] = await _READING.run(chunk.read)
             return
         # The socket still does not block, only the disk does.
         length = min(len(chunk), _TURN_BYTES)
-        send = partial(_send_cold, self._sock.fileno(), chunk.fileno(), chunk.position, length)
         try:
-            sent = await _in_thread(send)
+            sent = await _READING.run(_send_cold, self._sock.fileno(), chunk.fileno(), chunk.position, length)
         except BlockingIOError:
             self._count()
             await trio.lowlevel.wait_writable(self._sock)
@@ -237,10 +232,6 @@ class Outbox:
             self._budget.release(self._counted_bytes)
             self._counted_bytes = 0
         self.held_since = math.inf
-
-
-async def _in_thread(function: Callable[[], Result]) -> Result:
-    return await trio.to_thread.run_sync(function, limiter=_READING)
 
 
 def _send_cold(out_fd: int, in_fd: int, position: int, length: int) -> int:

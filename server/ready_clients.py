@@ -36,7 +36,7 @@ import trio
 log = logging.getLogger("ottla.server")
 
 _EVENTS = 64
-_LOOK_SECONDS = 0.0001
+_LOOK_SECONDS = 0.0002
 _WAKE_SECONDS = 0.0001  # what it takes to wake up, by which a wait in one's sleep seems longer
 _SURE = 8  # quick returns beyond those that count for nothing more
 _LIKELY = 3

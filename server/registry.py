@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from types import FunctionType
 from typing import Any, TypeVar
 
+from ottla.server import coordinated
 from ottla.server.context import RequestContext
 from ottla.wire.api_keys import ApiKey, api_key_info
 from ottla.wire.schema import decode_bounded, encoder
@@ -50,7 +51,15 @@ def serves(request_type: type[Any]) -> Callable[[Function], Function]:
 class Registration:
     """One served API. Its code is there from `load` on, which the first use of it calls."""
 
-    __slots__ = ("advertised_min", "api_key", "function", "max_version", "min_version", "request_type")
+    __slots__ = (
+        "advertised_min",
+        "api_key",
+        "function",
+        "is_loaded",
+        "max_version",
+        "min_version",
+        "request_type",
+    )
 
     function: HandlerFunction
     request_type: type[Any]
@@ -58,6 +67,7 @@ class Registration:
     def __init__(self, api_key: ApiKey) -> None:
         info = api_key_info(api_key)
         self.api_key = api_key
+        self.is_loaded = False
         self.min_version = info.min_version
         self.max_version = info.max_version
         self.advertised_min = _ADVERTISED_MIN.get(api_key, info.min_version)
@@ -70,7 +80,9 @@ class Registration:
         return getattr(self, name)
 
     def load(self) -> None:
-        """Import the handler."""
+        """Import the handler, and the coordinator that it asks."""
+        for name in coordinated.MODULES.get(self.api_key, ()):
+            importlib.import_module(name)
         module = importlib.import_module(f"{_HANDLERS}.{self.api_key.name.lower()}")
         marked = [
             value
@@ -86,6 +98,7 @@ class Registration:
             raise RuntimeError(f"{module.__name__} serves {request_type.API_KEY.name}")
         self.request_type = request_type
         self.function = marked[0]
+        self.is_loaded = True
 
     def decode(
         self, version: int, frame: memoryview, position: int, max_elements: int = MAX_REQUEST_ELEMENTS

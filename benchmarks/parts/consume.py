@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from benchmarks import clients, raw_load
-from benchmarks.bench import Bench, Part
+from benchmarks.bench import CLIENT_BYTES, Bench, Part
 from benchmarks.measures import Aim, Measure
 from benchmarks.report import Section
 
@@ -88,6 +88,7 @@ def _read(bench: Bench, topic: str, kind: Kind) -> None:
                 connections=kind.consumers,
             )
         elif kind.consumers > 1:
+            bench.have_memory(kind.consumers * CLIENT_BYTES)
             watch = bench.run(
                 clients.fetch_together, topic=topic, count=int(count * part), consumers=kind.consumers
             )

@@ -66,6 +66,7 @@ def measure_produce(bench: Bench) -> None:
 
 
 def _send(bench: Bench, topic: str, kind: Kind, count: int) -> Stopwatch:
+    bench.have_memory(count * kind.size)
     if kind.batch:
         return bench.run(
             raw_load.produce,
@@ -76,7 +77,13 @@ def _send(bench: Bench, topic: str, kind: Kind, count: int) -> Stopwatch:
             acks=-1 if kind.acks == "all" else int(kind.acks),
         )
     if kind.codec:
-        return bench.run(clients.produce_text, topic=topic, size=kind.size, count=count, codec=kind.codec)
+        return bench.run(
+            clients.produce_text,
+            topic=topic,
+            size=kind.size,
+            count=count,
+            codec=kind.codec,
+        )
     return bench.run(clients.produce, topic=topic, size=kind.size, count=count, acks=kind.acks)
 
 

@@ -21,6 +21,8 @@ VALUE = bytes(1024)
 STRETCH_SECONDS, STRETCHES, QUICK_STRETCHES = 0.6, 15, 2
 WARM_UP_SECONDS = 0.2
 COMMIT_SECONDS = 0.1
+FULL_QUEUE_SECONDS = 0.0001
+MOST_BYTES_PER_SECOND = 1_000_000_000
 TOOL_RUNS, TOOL_RECORDS = 3, 250_000
 COUNT_SECONDS, QUICK_COUNT_SECONDS = 4.0, 1.0
 PRODUCERS = 20
@@ -55,20 +57,19 @@ def measure_transactions(bench: Bench) -> None:
 
 
 def _measure_librdkafka(bench: Bench) -> None:
-    """Neighbours are compared, and the median taken: the machine may be slow for a while. Each pair has a topic of its
-    own, whose files are deleted before they are written to the disk."""
+    """Neighbours are compared, and the median taken: the machine may be slow for a while. Each stretch has a topic of
+    its own, whose files are deleted before they are written to the disk."""
     plain, transactional = Load(bench.broker), Load(bench.broker, "load")
     kept = []
     for number in range(bench.size(STRETCHES, QUICK_STRETCHES)):
-        topic = bench.create_topic(f"load-{number}")
-        loads = (
-            (plain, transactional) if number % 2 else (transactional, plain)
-        )  # by turns, as to who is first
-        for load in loads:
+        speeds: dict[Load, float] = {}
+        for load in (plain, transactional) if number % 2 else (transactional, plain):
+            topic = bench.create_topic(f"load-{number}-{len(speeds)}")
+            bench.have_memory(int(STRETCH_SECONDS * MOST_BYTES_PER_SECOND))
             load.send(topic, WARM_UP_SECONDS)
-        speeds = {load: load.run(topic, STRETCH_SECONDS) for load in loads}
+            speeds[load] = load.run(topic, STRETCH_SECONDS)
+            bench.delete_topics(rest_seconds=0)
         kept.append(speeds[transactional] / speeds[plain])
-        bench.delete_topics()
     bench.note(PLAIN, plain.megabytes / plain.watch.seconds, plain.watch)
     bench.note(TRANSACTIONAL, transactional.megabytes / transactional.watch.seconds, transactional.watch)
     bench.note(KEPT, statistics.median(kept) * 100)
@@ -96,6 +97,7 @@ def _measure_tool(bench: Bench) -> None:
 
 
 def _tool(bench: Bench, topic: str, **settings: Any) -> float:
+    bench.have_memory(TOOL_RECORDS * len(VALUE))
     watch = java_tools.producer_performance(bench.broker, topic, len(VALUE), TOOL_RECORDS, "all", **settings)
     return watch.result["MB/s"]
 
@@ -150,8 +152,11 @@ class Load:
             for _ in range(100):
                 try:
                     self._producer.produce(topic, VALUE, partition=0)
-                except BufferError:
-                    self._producer.poll(0.001)
+                except (
+                    BufferError
+                ):  # its own waits are of whole milliseconds, in which a quick broker has done all
+                    self._producer.poll(0)
+                    time.sleep(FULL_QUEUE_SECONDS)
                     break
                 records += 1
         return records

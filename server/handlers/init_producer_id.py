@@ -12,6 +12,8 @@ done.
 from __future__ import annotations
 
 from ottla.server.context import RequestContext
+from ottla.server.coordinated import TRANSACTIONS
+from ottla.server.late_parts import import_late
 from ottla.server.registry import serves
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -35,6 +37,7 @@ async def handle_init_producer_id(
     if request.transactional_id is None:
         producer_id = await context.broker.producer_ids.next()
         return InitProducerIdResponse(producer_id=producer_id, producer_epoch=0)
+    await import_late(TRANSACTIONS)
     try:
         answer = await context.broker.transactions.init_producer_id(
             request.transactional_id,

@@ -22,6 +22,7 @@ from ottla.log_store.validation import CostlyBatch, prepare_client_batch
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import CloseConnection
 from ottla.server.internal_topics import is_internal_topic
+from ottla.server.own_threads import OwnThreads
 from ottla.server.partition import Partition
 from ottla.server.registry import serves
 from ottla.server.turns import TURN_SECONDS
@@ -58,7 +59,7 @@ _Costly = tuple[TopicProduceData, PartitionProduceData, list[PartitionProduceRes
 
 # Opened batches may need 128 MiB each while they are looked at, and decompressing more of them than there are
 # processors gains nothing.
-_OPENING = trio.CapacityLimiter(2)
+_OPENING = OwnThreads("opening", 2)
 
 
 class _Produce:
@@ -158,12 +159,8 @@ class _Produce:
         for topic, data, answers, slot in self.costly:
             try:
                 rules = self._find(topic, data.index).log.rules
-                batch = await trio.to_thread.run_sync(
-                    prepare_client_batch,
-                    memoryview(data.records or b""),
-                    rules,
-                    self._now_ms,
-                    limiter=_OPENING,
+                batch = await _OPENING.run(
+                    prepare_client_batch, memoryview(data.records or b""), rules, self._now_ms
                 )
                 partition = self._find(topic, data.index)  # it may have been deleted meanwhile
                 self._now_ms = self._context.broker.now_ms()

@@ -1,6 +1,7 @@
 """The boundary where errors are sorted: whatever a handler or an encoder does, only its connection ends."""
 
 import socket
+import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,7 +28,7 @@ def dispatcher(function: HandlerFunction) -> Dispatcher:
     """Serves Metadata, version 1, by a function of the test's own."""
     context = RequestContext(None, "PLAINTEXT", "127.0.0.1")  # type: ignore[arg-type]
     served = Registration(ApiKey.METADATA)
-    served.request_type, served.function = MetadataRequest, function
+    served.request_type, served.function, served.is_loaded = MetadataRequest, function, True
     return Dispatcher({ApiKey.METADATA: served}, context)
 
 
@@ -76,3 +77,26 @@ async def test_a_bug_closes_the_connection_and_leaves_no_half_answer(
             await answered(dispatcher(function).answer(memoryview(FRAME), outbox))
         assert outbox.size_bytes == 0
     assert "request failed api=METADATA version=1 client_id='me' correlation_id=5" in caplog.text
+
+
+async def test_code_that_is_not_there_yet_is_read_by_a_thread() -> None:
+    """The request waits for it, and is answered as any other."""
+    threads: list[threading.Thread] = []
+
+    class Late(Registration):
+        def load(self) -> None:
+            threads.append(threading.current_thread())
+            self.request_type, self.is_loaded = MetadataRequest, True
+            self.function = lambda context, request: MetadataResponse()
+
+    served = {ApiKey.METADATA: Late(ApiKey.METADATA)}
+    made = Dispatcher(served, RequestContext(None, "PLAINTEXT", "127.0.0.1"))  # type: ignore[arg-type, dict-item]
+    with outbox_and_peer() as (outbox, _):
+        rest = made.answer(memoryview(FRAME), outbox)
+        assert rest is not None
+        assert outbox.size_bytes == 0
+        await answered(rest)
+        assert outbox.size_bytes > 0
+        assert made.answer(memoryview(FRAME), outbox) is None
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()

@@ -1,10 +1,13 @@
 """What is served is known by name before any of its code is read."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from ottla.server import coordinated
 from ottla.server.registry import Registration, load_registry
 from ottla.wire.api_keys import ApiKey
 
@@ -41,3 +44,23 @@ def test_the_first_ack_needs_no_code_of_groups() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_whoever_asks_a_coordinator_says_so() -> None:
+    """Its code is read by a thread before the handler is called, not by the event loop in the middle of it."""
+    handlers = Path(__file__).parents[2] / "server" / "handlers"
+    for path in handlers.glob("[a-z]*.py"):
+        asked = set(re.findall(r"\bbroker\.(groups|share|transactions)\b", path.read_text()))
+        known = coordinated.MODULES.get(ApiKey[path.stem.upper()], ())
+        for name in asked:
+            module = f"ottla.server.{name}.coordinator"
+            assert module in known or f"await import_late({name.upper()})" in path.read_text(), path.name
+
+
+def test_what_is_loaded() -> None:
+    """A handler, and the coordinator that it asks."""
+    registration = Registration(ApiKey.END_TXN)
+    assert not registration.is_loaded
+    registration.load()
+    assert registration.is_loaded
+    assert coordinated.TRANSACTIONS in sys.modules
