@@ -7,6 +7,7 @@ nothing has happened and the request goes the usual way, which knows every case 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,6 @@ from ottla.server.internal_topics import is_internal_topic
 from ottla.server.log_ends import end_of_log
 from ottla.server.output import Outbox
 from ottla.server.parked import ParkedAnswer
-from ottla.server.quick_fetch import quick_fetch
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import KafkaError
 from ottla.wire.records.header import CODEC_MASK, TRANSACTIONAL_BIT, BatchView, patch
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | bool]
 
 _TOPIC_IDS_SINCE = 13
+_QUICK_FETCH = "ottla.server.quick_fetch"
 
 
 def quick_answers(broker: Broker) -> dict[int, QuickAnswer]:
@@ -37,7 +38,7 @@ def quick_answers(broker: Broker) -> dict[int, QuickAnswer]:
         return {}
     return {
         ApiKey.PRODUCE: _produce(broker),
-        ApiKey.FETCH: quick_fetch(broker),
+        ApiKey.FETCH: _fetch(broker),
         ApiKey.LIST_OFFSETS: _list_offsets(broker),
     }
 
@@ -90,6 +91,22 @@ def _produce(broker: Broker) -> QuickAnswer:
             produce_answer(version, correlation_id, topic, index, base_offset, append_time_ms, start_offset)
         )
         return True
+
+    return answer
+
+
+def _fetch(broker: Broker) -> QuickAnswer:
+    """As soon as its code is there, which the usual handler brings: a start needs none of it."""
+    quick: QuickAnswer | None = None
+
+    def answer(frame: memoryview, outbox: Outbox) -> ParkedAnswer | bool:
+        nonlocal quick
+        if quick is None:
+            make = getattr(sys.modules.get(_QUICK_FETCH), "quick_fetch", None)
+            if make is None:
+                return False
+            quick = make(broker)
+        return quick(frame, outbox)
 
     return answer
 

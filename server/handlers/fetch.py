@@ -4,7 +4,7 @@ The answer carries slices of log files; the connection sends them with sendfile.
 - 7 incremental sessions (KIP-227), 9 leader epochs (KIP-320), 11 rack, 12 flexible and diverging epochs, 13 topic
   ids, 15 replica state, 16 leader hints, 17 directory ids, 18 high watermark of a follower.
 How partitions are read is in ottla.server.fetching; consumers that ask for one partition are mostly answered by
-ottla.server.quick_fetch.
+ottla.server.quick_fetch, which is imported here so that it is there from the first Fetch on.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import trio
 
+from ottla.server import quick_fetch  # noqa: F401
 from ottla.server.context import RequestContext
 from ottla.server.fetch_sessions import FetchedPartition, PartitionKey
 from ottla.server.fetching import Fetch, FetchWishes

@@ -1,9 +1,10 @@
 """The compiled reader and writer of a Fetch, and the broker that answers by them: the same bytes as the usual way."""
 
 import random
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,8 @@ from ottla.server.broker import Broker
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import Dispatcher
 from ottla.server.parked import ParkedAnswer
+from ottla.server.partition_table import PartitionTable
+from ottla.server.quick_answers import quick_answers
 from ottla.server.quick_fetch import quick_fetch
 from ottla.server.topic_creation import create_topics
 from ottla.wire.api_keys import ApiKey
@@ -263,6 +266,20 @@ def test_an_answer_of_no_possible_size_is_refused(speed: ModuleType, size: int) 
 # ---- the broker
 
 
+def test_it_is_quick_as_soon_as_the_code_is_there(speed: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A start does not read it; the handler of the first Fetch does."""
+    monkeypatch.setattr("ottla.server.quick_answers.speed", speed)
+    frame = memoryview(b"a frame")
+    quick = quick_answers(SimpleNamespace(partitions=PartitionTable(), now_ms=None))[ApiKey.FETCH]  # type: ignore[arg-type]
+    with monkeypatch.context() as patch:
+        patch.delitem(sys.modules, "ottla.server.quick_fetch")
+        assert quick(frame, None) is False  # type: ignore[arg-type]
+        patch.setitem(sys.modules, "ottla.server.quick_fetch", ModuleType("being imported"))
+        assert quick(frame, None) is False  # type: ignore[arg-type]
+    monkeypatch.setattr("ottla.server.quick_fetch.quick_fetch", lambda broker: lambda frame, outbox: True)
+    assert quick(frame, None) is True  # type: ignore[arg-type]
+
+
 class Answers:
     """What would be sent."""
 
@@ -288,6 +305,7 @@ class Side:
         self.broker = broker
         self.quickly = 0
         context = RequestContext(broker, "PLAINTEXT", "127.0.0.1")
+        broker.registry[ApiKey.FETCH].load()
         answer_quickly = quick_fetch(broker)
 
         def counted(frame: memoryview, outbox: Any) -> ParkedAnswer | bool:
