@@ -156,11 +156,8 @@ class Dispatcher:
                 return _ParkedRequest(self, registration, header, response)
             if response is not None:
                 self._add_response(registration, header, version, response, outbox)
-        except (CloseConnection, PeerGone):
-            raise
-        except Exception:
-            log.exception("request failed %s", _named(registration, header))
-            raise CloseConnection(f"internal error in {registration.api_key.name}") from None
+        except Exception as error:  # noqa: BLE001
+            raise _ending(registration, header, error) from None
         return None
 
     def add_parked(
@@ -177,11 +174,8 @@ class Dispatcher:
             if response is None:
                 return False
             self._add_response(registration, header, header.api_version, response, outbox)
-        except CloseConnection:
-            raise
-        except Exception:
-            log.exception("request failed %s", _named(registration, header))
-            raise CloseConnection(f"internal error in {registration.api_key.name}") from None
+        except Exception as error:  # noqa: BLE001
+            raise _ending(registration, header, error) from None
         return True
 
     async def _answer_later(
@@ -196,11 +190,8 @@ class Dispatcher:
             response = await _after_flush(outbox, waiting)
             if response is not None:
                 self._add_response(registration, header, header.api_version, response, outbox)
-        except (CloseConnection, PeerGone):
-            raise
-        except Exception:
-            log.exception("request failed %s", _named(registration, header))
-            raise CloseConnection(f"internal error in {registration.api_key.name}") from None
+        except Exception as error:  # noqa: BLE001
+            raise _ending(registration, header, error) from None
 
     async def _answer_in_turns(
         self,
@@ -231,11 +222,8 @@ class Dispatcher:
                     self._add_response, registration, header, version, response, outbox
                 )
                 await _after_flush(outbox, add)
-        except (CloseConnection, PeerGone):
-            raise
-        except Exception:
-            log.exception("request failed %s", _named(registration, header))
-            raise CloseConnection(f"internal error in {registration.api_key.name}") from None
+        except Exception as error:  # noqa: BLE001
+            raise _ending(registration, header, error) from None
 
     def _add_response(
         self, registration: Registration, header: RequestHeader, version: int, response: Any, outbox: Outbox
@@ -264,11 +252,16 @@ def _malformed(registration: Registration, header: RequestHeader, error: Malform
     return CloseConnection(f"malformed {name} v{header.api_version} client_id={header.client_id!r}: {error}")
 
 
-def _named(registration: Registration, header: RequestHeader) -> str:
-    return (
+def _ending(registration: Registration, header: RequestHeader, error: Exception) -> Exception:
+    """What the connection ends with: the error if it says so itself, or a bug of ours, which is logged."""
+    if isinstance(error, CloseConnection | PeerGone):
+        return error
+    named = (
         f"api={registration.api_key.name} version={header.api_version} client_id={header.client_id!r}"
         f" correlation_id={header.correlation_id}"
     )
+    log.error("request failed %s", named, exc_info=error)
+    return CloseConnection(f"internal error in {registration.api_key.name}")
 
 
 async def _after_flush(outbox: Outbox, waiting: Awaitable[Any]) -> Any:
