@@ -43,7 +43,7 @@ much memory as a run needs is used once before its clock runs, so that neither b
 CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
 Kafka's.
 
-Run it yourself: `make bench` (about half an hour), `make bench QUICK=1` (about two minutes, one round without
+Run it yourself: `make bench` (about forty minutes), `make bench QUICK=1` (about two minutes, one round without
 groups, many partitions and growth, into `.cache/bench`), or a part alone, such as `make bench ONLY=produce`.
 """
 

@@ -30,7 +30,7 @@ def measure_requests(bench: Bench) -> None:
     topic = "requests"
     bench.create_topic(topic, PARTITIONS)
     for connections in CONNECTIONS:
-        count = bench.size(60_000, 12_000)
+        count = bench.size(60_000 if connections == 1 else 200_000, 12_000)
         for requests in (count // 5, count):
             watch = bench.run(
                 raw_load.produce,
