@@ -92,12 +92,13 @@ class Bench:
 
     def run(self, function: Callable[..., Stopwatch], **arguments: Any) -> Stopwatch:
         """Call a client's function on the broker in a process of its own."""
-        self.have_memory(0)
+        self.have_memory()
         return run_client(self.broker, function, **arguments)
 
-    def have_memory(self, writes: int) -> None:
-        """Have memory at hand for so many bytes of records, in the page cache and in the queue of a client."""
-        use_free_memory(CLIENT_BYTES + writes * 11 // 5)
+    def have_memory(self, writes: int = 0, clients: int = 1) -> None:
+        """Have memory at hand for so many bytes of records, in the page cache and in the queue of a client, and for
+        what clients take besides. In a short run they take little."""
+        use_free_memory(writes * 11 // 5 + (0 if self.quick else clients * CLIENT_BYTES))
 
     def note(self, measure: Measure, value: float, watch: Stopwatch | None = None) -> None:
         """A figure, with what the stopwatch saw beside it."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from benchmarks import clients, raw_load
-from benchmarks.bench import CLIENT_BYTES, Bench, Part
+from benchmarks.bench import Bench, Part
 from benchmarks.measures import Aim, Measure
 from benchmarks.process_figures import Stopwatch
 from benchmarks.report import Section
@@ -97,7 +97,7 @@ def _read_once(bench: Bench, topic: str, kind: Kind, count: int) -> Stopwatch:
             connections=kind.consumers,
         )
     if kind.consumers > 1:
-        bench.have_memory(kind.consumers * CLIENT_BYTES)
+        bench.have_memory(clients=kind.consumers)
         return bench.run(clients.fetch_together, topic=topic, count=count, consumers=kind.consumers)
     return bench.run(clients.fetch, topic=topic, count=count)
 

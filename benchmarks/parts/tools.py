@@ -36,7 +36,7 @@ def measure_tools(bench: Bench) -> None:
         bench.have_memory(4_000_000 * 100)
         watch = java_tools.producer_performance(broker, "tool-100", 100, 4_000_000, "1")
         _note(bench, SMALL, SMALL_CPU, watch)
-    bench.have_memory(0)
+    bench.have_memory()
     _note(bench, CONSUME, CONSUME_CPU, java_tools.consumer_performance(broker, "tool-1024", 1024, count))
     count = bench.size(8_000, 1_500)
     watch = java_tools.end_to_end_latency(broker, "tool-latency", count)
