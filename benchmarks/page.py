@@ -44,7 +44,8 @@ CPU is user and system time of the broker's processes; `resident` is their memor
 Kafka's.
 
 Run it yourself: `make bench` (about forty minutes), `make bench QUICK=1` (about two minutes, one round without
-groups, many partitions and growth, into `.cache/bench`), or a part alone, such as `make bench ONLY=produce`.
+groups, idle connections, many partitions and growth, into `.cache/bench`), or a part alone, such as
+`make bench ONLY=produce`.
 """
 
 LAG_INTRODUCTION = """\
