@@ -6,7 +6,6 @@ a topic without groups, answers its first clients without having read it.
 
 from __future__ import annotations
 
-import sys
 import traceback
 from collections.abc import Awaitable, Callable
 from functools import cached_property
@@ -37,6 +36,7 @@ _NEEDED_SOME_DAY = ("concurrent.futures.thread", "json", "shutil")
 
 # One at a time: threads that import the same things would only wait for each other.
 _LOADING = OwnThreads("loading", 1)
+_imported: set[str] = set()
 
 
 async def load(registration: Registration) -> None:
@@ -45,9 +45,10 @@ async def load(registration: Registration) -> None:
 
 
 async def import_late(module: str) -> None:
-    """Have a module in the same way, if it is not there yet."""
-    if module not in sys.modules:
+    """Have a module in the same way. One that another thread is importing is waited for there, too."""
+    if module not in _imported:
         await _LOADING.run(import_module, module)
+        _imported.add(module)
 
 
 class LateParts:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class Waiting(ABC):
     """What can be watched, for so long."""
 
+    __slots__ = ()
+
     max_wait_seconds: float
 
     @abstractmethod

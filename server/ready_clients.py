@@ -3,10 +3,9 @@
 Trio waits for input and output once between two passes over its tasks. To wake a task for every request would cost a
 pass for each, more than most requests take. So the sockets of clients are in an epoll of our own; where Trio would wait
 for its own, we wait for both, and call the function that belongs to a socket as soon as it has bytes, or room again
-after it was full. Trio goes on when
-there is something for it: input or output of its own, the deadline that it waits for, or a task that such a call has
-made runnable. So nothing here is seen by tasks, except that the wait between two passes may have changed things, as any
-other task might have.
+after it was full. Trio goes on when there is something for it: input or output of its own, the deadline that it waits
+for, or a task that such a call has made runnable. So nothing here is seen by tasks, except that the wait between two
+passes may have changed things, as any other task might have.
 
 However many clients have sent something, Trio's timers and tasks get their turn every few milliseconds; the clients
 that are left are served first then, before anybody is looked for.
@@ -71,9 +70,7 @@ class ReadyClients:
         self._tidy_timers_at = _FEW_TIMERS
         self._quick_returns = 0  # how many more clients came back quickly than did not, of late
         self._is_brisk = True  # the clients that were served last got their answers in next to no time
-        self.has_answered = (
-            False  # to be set by who has answered something small, and waits for the next of it
-        )
+        self.has_answered = False  # set by who has answered something small, and waits for the next of it
         self.watch: Watch | None = None
 
     def add(self, sock: socket.socket, on_ready: Callable[[int], None]) -> None:
