@@ -1,144 +1,25 @@
-"""The connection loop on a socket pair, with a dispatcher that echoes."""
+"""What a connection does with frames and answers."""
 
 import itertools
 import logging
 import socket
 import struct
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 import trio
 import trio.testing
 
-from ottla.server.connection import BASE_BUFFER_BYTES, Connection
+from ottla.server.connection import BASE_BUFFER_BYTES
 from ottla.server.dispatch import CloseConnection
 from ottla.server.memory_budget import MemoryBudget
-from ottla.server.output import Outbox, Progress
-from ottla.server.parked import ParkedAnswer
-from ottla.server.ready_clients import ready_clients
+from tests.server.echoing import (
+    MAX_FRAME_BYTES,
+    connected,
+    framed,
+    way_of_waiting,
+)
 
-MAX_FRAME_BYTES = 1_000_000
-Answer = Callable[[bytes], Awaitable[bytes | None]]
-
-
-class Waiting(ParkedAnswer):
-    """Echoes when it is told to, or "late" when the time is up."""
-
-    def __init__(self, frame: bytes) -> None:
-        self.max_wait_seconds = float(frame[4:] or b"60") if frame != b"waitfail" else 60
-        self._frame = frame
-        self.wake: Callable[[], None] | None = None
-        self.is_ready = False
-
-    def watch(self, wake: Callable[[], None]) -> None:
-        self.wake = wake
-
-    def close(self) -> None:
-        self.wake = None
-
-    def try_to_answer(self, outbox: Outbox, *, time_is_up: bool) -> bool:
-        if self._frame == b"waitfail":
-            raise ZeroDivisionError
-        if self.is_ready or time_is_up:
-            outbox.add_frame([self._frame if self.is_ready else b"late"])
-        return self.is_ready or time_is_up
-
-
-class EchoDispatcher:
-    """Answers a frame with what a function makes of it; one that begins with "wait" waits without a task."""
-
-    def __init__(self, answer: Answer) -> None:
-        self._answer = answer
-        self.waiting: list[Waiting] = []
-
-    def connection_closed(self) -> None:
-        """Nothing is kept for a connection."""
-
-    def answer(self, frame: memoryview, outbox: Outbox) -> Coroutine[Any, Any, None] | ParkedAnswer | None:
-        """At once if the function does not wait."""
-        if frame[:4] == b"wait":
-            self.waiting.append(Waiting(bytes(frame)))
-            return self.waiting[-1]
-        if self._answer is echo:
-            outbox.add_frame([bytes(frame)])
-            return None
-        return self._answer_later(frame, outbox)
-
-    async def _answer_later(self, frame: memoryview, outbox: Outbox) -> None:
-        answer = await self._answer(bytes(frame))
-        if answer is not None:
-            outbox.add_frame([answer])
-
-
-class _Waiting:
-    """How the connections of a test wait for bytes: all of this is the same either way."""
-
-    among_clients = True
-
-
-_waiting = _Waiting()
-
-
-@pytest.fixture(autouse=True, params=["among the ready clients", "by trio itself"])
-def way_of_waiting(request: pytest.FixtureRequest) -> None:
-    """Every test is run with both."""
-    _waiting.among_clients = request.param == "among the ready clients"
-
-
-async def echo(frame: bytes) -> bytes:
-    return frame
-
-
-def framed(*frames: bytes) -> bytes:
-    return b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
-
-
-class Client:
-    """The other end, on trio."""
-
-    def __init__(self, sock: socket.socket) -> None:
-        sock.setblocking(False)
-        self.sock = trio.socket.from_stdlib_socket(sock)
-
-    async def send(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[await self.sock.send(view) :]
-
-    async def receive(self, size: int) -> bytes:
-        received = b""
-        while len(received) < size:
-            data = await self.sock.recv(size - len(received))
-            if not data:
-                break
-            received += data
-        return received
-
-
-@asynccontextmanager
-async def connected(
-    answer: Answer = echo, budget: MemoryBudget | None = None
-) -> AsyncIterator[tuple[Client, Connection, MemoryBudget]]:
-    ours, theirs = socket.socketpair()
-    ours.setblocking(False)
-    budget = budget or MemoryBudget(10_000_000)
-    connection = Connection(
-        ours,
-        "test:1",
-        EchoDispatcher(answer),
-        budget,
-        MAX_FRAME_BYTES,
-        0.0,
-        ready_clients() if _waiting.among_clients else None,
-    )
-    client = Client(theirs)
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(connection.serve)
-        yield client, connection, budget
-        client.sock.close()
-        nursery.cancel_scope.deadline = trio.current_time() + 5
+__all__ = ["way_of_waiting"]
 
 
 async def test_pipelined_frames_are_answered_in_order() -> None:
@@ -400,107 +281,3 @@ async def test_a_large_answer_counts_until_the_client_has_taken_it() -> None:
         assert budget.used_bytes == 0
         assert not connection.holds_memory_since(trio.current_time() + 1)
     assert budget.used_bytes == 0
-
-
-def waiting_of(connection: Connection) -> list[Waiting]:
-    """The requests that have waited on the connection."""
-    return connection._dispatcher.waiting  # type: ignore[attr-defined, no-any-return]
-
-
-async def test_a_request_that_waits_is_answered_when_there_is_something() -> None:
-    """And what came behind it after that, in order; being told in vain changes nothing."""
-    async with connected() as (client, connection, _):
-        await client.send(framed(b"before", b"wait", b"behind"))
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        assert await client.receive(10) == framed(b"before")
-        (waiting,) = waiting_of(connection)
-        assert connection.handling
-        assert waiting.wake is not None
-        waiting.wake()
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        assert waiting.wake is not None
-        await client.send(framed(b"later"))
-        waiting.is_ready = True
-        waiting.wake()
-        waiting.wake()
-        assert await client.receive(27) == framed(b"wait", b"behind", b"later")
-        assert waiting.wake is None
-        assert not connection.handling
-
-
-async def test_who_waits_is_answered_before_who_ended_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A record is at its consumer before its producer is told that it has arrived."""
-    if not _waiting.among_clients:
-        pytest.skip("trio decides whose task goes first")
-    sent: list[Outbox] = []
-    send_some = Outbox.send_some
-
-    def noted(outbox: Outbox) -> Progress:
-        sent.append(outbox)
-        return send_some(outbox)
-
-    async with connected() as (waiter, waiting_connection, _), connected() as (client, connection, _):
-        await waiter.send(framed(b"wait"))
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        (waiting,) = waiting_of(waiting_connection)
-
-        def answer(frame: memoryview, outbox: Outbox) -> None:
-            waiting.is_ready = True
-            assert waiting.wake is not None
-            waiting.wake()
-            outbox.add_frame([bytes(frame)])
-
-        monkeypatch.setattr(connection._dispatcher, "answer", answer)
-        monkeypatch.setattr(Outbox, "send_some", noted)
-        await client.send(framed(b"news"))
-        assert await client.receive(8) == framed(b"news")
-        assert await waiter.receive(8) == framed(b"wait")
-        assert sent == [waiting_connection._outbox, connection._outbox]
-
-
-async def test_a_request_that_waits_is_answered_when_its_time_is_up() -> None:
-    """Several times in a row on one connection."""
-    async with connected() as (client, connection, _):
-        for _ in range(3):
-            await client.send(framed(b"wait0.01"))
-            assert await client.receive(8) == framed(b"late")
-        assert [waiting.wake for waiting in waiting_of(connection)] == [None] * 3
-
-
-async def test_a_connection_can_end_while_its_request_waits() -> None:
-    """It waits no more, whoever has ended it."""
-    async with connected() as (client, connection, _):
-        await client.send(framed(b"wait"))
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        assert not connection.peer_has_left()
-        client.sock.close()
-        assert connection.peer_has_left()
-        connection.abort("left")
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        (waiting,) = waiting_of(connection)
-        assert waiting.wake is None
-
-
-async def test_a_connection_that_stops_answers_what_waits_first() -> None:
-    """Graceful stop lets the request at hand be answered."""
-    async with connected() as (client, connection, _):
-        await client.send(framed(b"wait", b"never"))
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        connection.stop()
-        (waiting,) = waiting_of(connection)
-        waiting.is_ready = True
-        assert waiting.wake is not None
-        waiting.wake()
-        assert await client.receive(100) == framed(b"wait")
-
-
-async def test_a_bug_in_what_waits_ends_its_own_connection(caplog: pytest.LogCaptureFixture) -> None:
-    """As any other bug in a handler."""
-    async with connected() as (client, connection, _):
-        await client.send(framed(b"waitfail"))
-        await trio.testing.wait_all_tasks_blocked(0.01)
-        for waiting in waiting_of(connection):
-            if waiting.wake is not None:
-                waiting.wake()
-        assert await client.receive(1) == b""
-    assert "ZeroDivisionError" in caplog.text
