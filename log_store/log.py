@@ -22,6 +22,7 @@ from pathlib import Path
 from ottla.config.topic_config import TopicConfig
 from ottla.log_store import deletion, durability, partition_metadata, reads, timestamps
 from ottla.log_store.appends import AppendResult, append_batches, repeated
+from ottla.log_store.batch_run import BatchRun
 from ottla.log_store.deletion import DeletedFile
 from ottla.log_store.durability import failed, failing
 from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem
@@ -267,6 +268,41 @@ class Log:
             False,
             end_offset - self.recovery_point >= self.flush_messages,
         )
+
+    def append_run(self, run: BatchRun, leader_epoch: int, now_ms: int) -> list[int] | None:
+        """Append all batches of a run in one write; returns the first offset of each. None says that something has to
+        be done between them, or that the disk refused, and nothing has happened: each is to be appended by itself."""
+        segment = self.segments[-1]
+        epochs = self.leader_epochs
+        producers = self.producers.next_of_run(run) if run.has_producers else ()
+        offsets = run.number(self.log_end_offset, leader_epoch)
+        end_offset = offsets[-1]
+        if (
+            self.failure is not None
+            or producers is None
+            or leader_epoch != epochs.latest_epoch
+            or epochs.is_unwritten
+            or not segment.has_room_for(run, end_offset - 1, self._segment_bytes)
+            or segment.waited_for_roll_ms(now_ms, run.greatest_timestamp)
+            > self._segment_ms - segment.roll_jitter_ms
+        ):
+            return None
+        try:
+            segment.append_run(run, offsets)
+        except OSError:
+            return None
+        self.log_end_offset = self.producers.map_end_offset = end_offset
+        for entry, batch, base_offset in zip(producers, run.batches(), offsets, strict=False):
+            if entry is not None:
+                entry.add_next(
+                    batch.base_sequence,
+                    batch.last_sequence,
+                    base_offset,
+                    base_offset + batch.last_offset_delta,
+                    batch.max_timestamp,
+                )
+        del offsets[-1]
+        return offsets
 
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         with failing(self, "leader epoch"):

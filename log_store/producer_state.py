@@ -14,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from ottla.log_store.batch_run import BatchRun
 from ottla.log_store.files import (
     DELETED_SUFFIX,
     SNAPSHOT_SUFFIX,
@@ -88,6 +89,32 @@ class ProducerState:
         ):
             return None
         return entry
+
+    def next_of_run(self, run: BatchRun) -> list[ProducerEntry | None] | None:
+        """The same for each batch of a run, outside of transactions. For one without a producer id it is None, and None
+        in the place of all says that one of them must be looked at."""
+        entries: list[ProducerEntry | None] = []
+        last: dict[int, BatchView] = {}
+        for batch in run.batches():
+            producer_id = batch.producer_id
+            if producer_id < 0:
+                entries.append(None)
+                continue
+            before = last.get(producer_id)
+            if before is None:
+                entry = self.next_of(batch)
+            elif (before.producer_epoch, before.last_sequence + 1) == (
+                batch.producer_epoch,
+                batch.base_sequence,
+            ):
+                entry = self.producers[producer_id]
+            else:
+                entry = None
+            if entry is None:
+                return None
+            last[producer_id] = batch
+            entries.append(entry)
+        return entries
 
     def duplicate_of(self, batch: BatchView) -> BatchMetadata | None:
         """The batch that this one repeats, if it is one of the last five of its producer."""

@@ -19,6 +19,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ottla.log_store.batch_run import BatchRun
 from ottla.log_store.files import (
     DELETED_SUFFIX,
     LOG_SUFFIX,
@@ -174,6 +175,27 @@ class Segment:
         position = file.size
         file.append(data)
         self.note_batch(position, len(data), base_offset, last_offset, max_timestamp)
+
+    def has_room_for(self, run: BatchRun, last_offset: int, max_bytes: int) -> bool:
+        """Whether it takes all of a run, and is not empty: its first batch says how old a segment is."""
+        batches = len(run.heads)
+        return (
+            0 < self.file.size <= max_bytes - len(run.data)
+            and self.offset_index.entries + batches <= self.offset_index.max_entries
+            and self.time_index.entries + batches < self.time_index.max_entries
+            and last_offset - self.base_offset <= LARGEST_RELATIVE_OFFSET
+        )
+
+    def append_run(self, run: BatchRun, offsets: list[int]) -> None:
+        """Write and index many batches, of which these are the first offsets, and the one after them all. All are
+        written, or OSError is raised and none is."""
+        begin = self.file.size
+        data = run.data
+        self.file.append(data)
+        heads = run.heads
+        for slot, (position, _, timestamp) in enumerate(heads, 1):
+            size = (heads[slot][0] if slot < len(heads) else len(data)) - position
+            self.note_batch(begin + position, size, offsets[slot - 1], offsets[slot] - 1, timestamp)
 
     def note_batch(
         self, position: int, size: int, base_offset: int, last_offset: int, max_timestamp: int

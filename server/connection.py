@@ -226,6 +226,9 @@ class Connection:
                 self._ready_clients.call_first()
             if not self._send():
                 return False
+        if outbox.settle is not None and self._ready_clients is not None:
+            self._ready_clients.call_at_end(self._resume)
+            return True
         self.busy = False
         return True
 

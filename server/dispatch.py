@@ -95,6 +95,8 @@ class Dispatcher:
                 answer = quick_answer(frame, outbox)
                 if answer:
                     return None if answer is True else answer
+        if outbox.settle is not None:
+            outbox.settle()
         try:
             header, position = decode_request_header(frame)
         except (MalformedMessage, KafkaError) as error:

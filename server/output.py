@@ -11,6 +11,7 @@ thread, which waits for the disk in the loop's place.
 import math
 import os
 import socket
+from collections.abc import Callable
 from enum import Enum, auto
 
 import trio
@@ -43,7 +44,16 @@ class Outbox:
     """The answers of one connection that are ready and leave together. Large ones that the client does not take at
     once count in the memory budget until it has."""
 
-    __slots__ = ("_budget", "_chunks", "_counted_bytes", "_next", "_sock", "held_since", "size_bytes")
+    __slots__ = (
+        "_budget",
+        "_chunks",
+        "_counted_bytes",
+        "_next",
+        "_sock",
+        "held_since",
+        "settle",
+        "size_bytes",
+    )
 
     def __init__(self, sock: socket.socket, budget: MemoryBudget | None = None) -> None:
         self._sock = sock
@@ -52,6 +62,9 @@ class Outbox:
         self._next = 0  # of the chunks; those before it are sent
         self._counted_bytes = 0
         self.size_bytes = 0
+        # Answers are to come when all clients of this pass have been served; this has them come at once. Whatever is
+        # asked for after them has to wait for that.
+        self.settle: Callable[[], None] | None = None
         self.held_since = math.inf  # when the client was first offered answers that count in the budget
 
     def add_frame(self, chunks: list[Chunk]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ottla.log_store.appends import AppendResult
+from ottla.log_store.batch_run import BatchRun
 from ottla.log_store.log import Log
 from ottla.log_store.validation import (
     AppendOrigin,
@@ -102,6 +103,14 @@ class Partition:
         result = self.log.append_prepared(batch, self.leader_epoch, now_ms, verification)
         self._note_append()
         return result
+
+    def append_run(self, run: BatchRun, now_ms: int) -> list[int] | None:
+        """Append the batches of several producers in one write: the first offset of each; None if each is to be
+        appended by itself."""
+        offsets = self.log.append_run(run, self.leader_epoch, now_ms)
+        if offsets is not None:
+            self._note_append()
+        return offsets
 
     def _note_append(self) -> None:
         self.log.advance_high_watermark(self.log.log_end_offset)

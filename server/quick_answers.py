@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ottla.log_store.validation import FOREVER_MS
 from ottla.native import speed
+from ottla.server.gathered_appends import GatheredAppends
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.log_ends import end_of_log
 from ottla.server.output import Outbox
@@ -23,39 +24,52 @@ from ottla.wire.records.header import CODEC_MASK, TRANSACTIONAL_BIT, BatchView, 
 
 if TYPE_CHECKING:
     from ottla.server.broker import Broker
+    from ottla.server.ready_clients import ReadyClients
 
 # Takes a frame and puts the answer to it into the outbox, or returns what waits for it. False if the request has to go
 # the usual way.
 QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | bool]
 
 _TOPIC_IDS_SINCE = 13
+_NUMBERED = 2  # how plain a batch is that has a producer id
 _QUICK_FETCH = "ottla.server.quick_fetch"
 
 
-def quick_answers(broker: Broker) -> dict[int, QuickAnswer]:
+def quick_answers(broker: Broker, clients: ReadyClients | None) -> dict[int, QuickAnswer]:
     """What there is, by API key."""
     if speed is None:
         return {}
     return {
-        ApiKey.PRODUCE: _produce(broker),
+        ApiKey.PRODUCE: _produce(broker, clients),
         ApiKey.FETCH: _fetch(broker),
         ApiKey.LIST_OFFSETS: _list_offsets(broker),
     }
 
 
-def _produce(broker: Broker) -> QuickAnswer:
+def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
     assert speed is not None
     read_produce, produce_answer = speed.read_produce, speed.produce_answer
     by_name, by_id = broker.partitions.indexes
     now = broker.now_ms
+    gathered = None if clients is None else GatheredAppends(clients, now, produce_answer)
 
     def answer(frame: memoryview, outbox: Outbox) -> bool:
         found = read_produce(frame)
         if found is None:
             return False
-        version, correlation_id, topic, index, begin, end, keyless, least_timestamp, greatest_timestamp = (
-            found
-        )
+        (
+            version,
+            correlation_id,
+            topic,
+            index,
+            begin,
+            end,
+            records,
+            keyless,
+            least_timestamp,
+            greatest_timestamp,
+            plainness,
+        ) = found
         partition = (by_name if version < _TOPIC_IDS_SINCE else by_id).get(topic, {}).get(index)
         if partition is None or is_internal_topic(partition.topic):
             return False
@@ -71,6 +85,17 @@ def _produce(broker: Broker) -> QuickAnswer:
             or log.flush_messages != FOREVER_MS
         ):
             return False
+        if plainness and gathered is not None and gathered.is_open():
+            gathered.add(
+                frame[begin:end],
+                records,
+                greatest_timestamp,
+                plainness == _NUMBERED,
+                (partition, outbox, version, correlation_id, topic, index),
+            )
+            return True
+        if outbox.settle is not None:
+            outbox.settle()
         batch = BatchView(frame[begin:end])
         attributes = batch.attributes
         if attributes & CODEC_MASK and rules.target_codec is not None:
@@ -106,6 +131,8 @@ def _fetch(broker: Broker) -> QuickAnswer:
             if make is None:
                 return False
             quick = make(broker)
+        if outbox.settle is not None:
+            outbox.settle()
         return quick(frame, outbox)
 
     return answer
@@ -133,6 +160,8 @@ def _list_offsets(broker: Broker) -> QuickAnswer:
         partition = by_name.get(topic, {}).get(index)
         if partition is None or -1 != current_leader_epoch != partition.leader_epoch:
             return False
+        if outbox.settle is not None:
+            outbox.settle()
         offset, leader_epoch = end_of_log(partition, timestamp, replica_id, isolation_level)
         outbox.add_bytes(list_offsets_answer(version, correlation_id, topic, index, offset, leader_epoch))
         return True

@@ -64,6 +64,8 @@ class ReadyClients:
         self._epoll.register(others, select.EPOLLIN)
         self._functions: dict[int, Callable[[int], None]] = {}
         self._soon: list[Callable[[], None]] = []
+        self._at_end: list[Callable[[], None]] = []
+        self.is_crowded = False  # several clients are served one after the other
         self._is_calling = False  # some of these, before their time
         self._left: list[tuple[int, int]] = []  # events of clients who were not served in the last turn
         self._timers: list[Timer] = []
@@ -87,6 +89,10 @@ class ReadyClients:
     def call_soon(self, function: Callable[[], None]) -> None:
         """Call a function when the call that is under way, or the pass of Trio's tasks, has ended."""
         self._soon.append(function)
+
+    def call_at_end(self, function: Callable[[], None]) -> None:
+        """Call a function when all have been served who are served now, before anything else is done."""
+        self._at_end.append(function)
 
     def call_first(self) -> None:
         """Call at once what is to be called soon, as far as that takes no more than a moment."""
@@ -203,6 +209,7 @@ class ReadyClients:
         others = False
         functions = self._functions
         self._left = []
+        self.is_crowded = len(events) > 1
         for number, (fd, event) in enumerate(events, 1):
             function = functions.get(fd)
             if function is not None:
@@ -212,6 +219,11 @@ class ReadyClients:
                     break
             else:
                 others = True
+        self.is_crowded = False
+        if self._at_end:
+            at_end, self._at_end = self._at_end, []
+            for finish in at_end:
+                finish()
         return others
 
 

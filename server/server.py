@@ -72,7 +72,7 @@ class Server:
                 bound.append((replace(endpoint, port=sock.getsockname()[1]), sock))
             self.endpoints = [endpoint for endpoint, _ in bound]
             self.broker = await self._open_broker()
-            self._quick_answers = quick_answers(self.broker)
+            self._quick_answers = quick_answers(self.broker, ready_clients())
             try:
                 self._listeners = [
                     Listener(endpoint, sock, self._limits, self._counts, self._connect)

@@ -212,7 +212,7 @@ class _Produce:
 
     def _failed(self, topic: TopicProduceData, index: int, error: KafkaError) -> PartitionProduceResponse:
         self.failures.append(f"{topic.name or topic.topic_id.hex()}-{index}: {error.code.name}")
-        return _failed(index, error)
+        return refused(index, error)
 
     def _find(self, topic: TopicProduceData, index: int) -> Partition:
         context = self._context
@@ -252,7 +252,8 @@ class _Produce:
             self.response.responses.append(TopicProduceResponse(topic.name, topic.topic_id, answers))
 
 
-def _failed(index: int, error: KafkaError) -> PartitionProduceResponse:
+def refused(index: int, error: KafkaError) -> PartitionProduceResponse:
+    """What a client learns of a batch that was not appended."""
     return PartitionProduceResponse(
         index=index,
         error_code=error.code,

@@ -2,7 +2,7 @@
 
 import random
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -270,14 +270,15 @@ def test_it_is_quick_as_soon_as_the_code_is_there(speed: ModuleType, monkeypatch
     """A start does not read it; the handler of the first Fetch does."""
     monkeypatch.setattr("ottla.server.quick_answers.speed", speed)
     frame = memoryview(b"a frame")
-    quick = quick_answers(SimpleNamespace(partitions=PartitionTable(), now_ms=None))[ApiKey.FETCH]  # type: ignore[arg-type]
+    broker: Any = SimpleNamespace(partitions=PartitionTable(), now_ms=None)
+    quick = quick_answers(broker, None)[ApiKey.FETCH]
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "ottla.server.quick_fetch")
-        assert quick(frame, None) is False  # type: ignore[arg-type]
+        assert quick(frame, Answers()) is False  # type: ignore[arg-type]
         patch.setitem(sys.modules, "ottla.server.quick_fetch", ModuleType("being imported"))
-        assert quick(frame, None) is False  # type: ignore[arg-type]
+        assert quick(frame, Answers()) is False  # type: ignore[arg-type]
     monkeypatch.setattr("ottla.server.quick_fetch.quick_fetch", lambda broker: lambda frame, outbox: True)
-    assert quick(frame, None) is True  # type: ignore[arg-type]
+    assert quick(frame, Answers()) is True  # type: ignore[arg-type]
 
 
 class Answers:
@@ -285,6 +286,7 @@ class Answers:
 
     def __init__(self) -> None:
         self.frames: list[bytes] = []
+        self.settle: Callable[[], None] | None = None
 
     def add_frame(self, chunks: list[Chunk]) -> None:
         body = join_chunks(chunks)

@@ -1,0 +1,138 @@
+"""Batches of many clients that have sent something at the same time, written together.
+
+A write of the hundred bytes that a record takes costs nearly what a write of kilobytes does, and so does all that is
+done around it. So while several clients are served in one pass (see ready_clients), small batches outside of
+transactions are only gathered. When the pass has ended, each partition gets its own in one write, and then every
+request its answer, in the order in which they came. If a client asks for anything else in the same pass, what was
+gathered goes first: to each of them it is as if its requests had been answered when they came.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ottla.log_store.appends import AppendResult
+from ottla.log_store.batch_run import BatchRun
+from ottla.wire.api_keys import ApiKey
+from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.headers import encode_response_header
+from ottla.wire.messages.produce import ProduceResponse, TopicProduceResponse
+from ottla.wire.schema import encode_chunks
+
+if TYPE_CHECKING:
+    from ottla.server.output import Outbox
+    from ottla.server.partition import Partition
+    from ottla.server.ready_clients import ReadyClients
+    from ottla.wire.chunks import Chunk
+    from ottla.wire.records.header import BatchView
+
+log = logging.getLogger("ottla.server")
+
+_MOST_BYTES = 256 * 1024
+
+Topic = str | bytes  # its name, or its id in requests that name it by that
+
+
+class GatheredAppends:
+    """What the clients of one pass want to append."""
+
+    def __init__(
+        self,
+        clients: ReadyClients,
+        now_ms: Callable[[], int],
+        answer: Callable[[int, int, Topic, int, int, int, int], bytes],
+    ) -> None:
+        """`answer` makes one of version, correlation id, topic, partition, first offset, time and log start."""
+        self._clients = clients
+        self._now_ms = now_ms
+        self._answer = answer
+        self._runs: dict[Partition, BatchRun] = {}
+        self._requests: list[tuple[Partition, Outbox, int, int, Topic, int]] = []
+        self._bytes = 0
+
+    def is_open(self) -> bool:
+        """Whether it pays: others are served in this pass, too."""
+        return self._clients.is_crowded
+
+    def add(
+        self,
+        batch: memoryview,
+        records: int,
+        timestamp: int,
+        has_producer: bool,
+        request: tuple[Partition, Outbox, int, int, Topic, int],
+    ) -> None:
+        """Take a batch, and whom to answer when it is appended: the partition that is meant, the outbox, and version,
+        correlation id, topic and index of the request."""
+        partition = request[0]
+        requests = self._requests
+        if not requests:
+            self._clients.call_at_end(self._finish)
+        requests.append(request)
+        run = self._runs.get(partition)
+        if run is None:
+            run = self._runs[partition] = BatchRun()
+        run.add(batch, records, timestamp, has_producer=has_producer)
+        request[1].settle = self.settle
+        self._bytes += len(batch)
+        if self._bytes > _MOST_BYTES:
+            self.settle()
+
+    def _finish(self) -> None:
+        self.settle()
+        self._clients.call_first()  # who waits for records, before their producers
+
+    def settle(self) -> None:
+        """Append what was gathered, and put the answers into their outboxes."""
+        if not self._requests:
+            return
+        requests, self._requests = self._requests, []
+        runs, self._runs = self._runs, {}
+        self._bytes = 0
+        now_ms = self._now_ms()
+        results = {partition: _append(partition, run, now_ms) for partition, run in runs.items()}
+        make_answer = self._answer
+        for partition, outbox, version, correlation_id, topic, index in requests:
+            result = next(results[partition])
+            outbox.settle = None
+            if isinstance(result, int):
+                base_offset, append_time_ms, start_offset = result, -1, partition.log.log_start_offset
+            elif isinstance(result, AppendResult):
+                base_offset, _, append_time_ms, start_offset, _, _ = result
+            else:
+                outbox.add_frame(_refusal(version, correlation_id, topic, index, result))
+                continue
+            outbox.add_bytes(
+                make_answer(version, correlation_id, topic, index, base_offset, append_time_ms, start_offset)
+            )
+
+
+def _append(partition: Partition, run: BatchRun, now_ms: int) -> Iterator[int | AppendResult | KafkaError]:
+    """What became of each batch of the run: the first offset if nothing else is to be said of it."""
+    try:
+        offsets = partition.append_run(run, now_ms)
+        if offsets is not None:
+            return iter(offsets)
+        return iter([_append_one(partition, batch, now_ms) for batch in run.batches()])
+    except Exception:
+        log.exception("append failed partition=%s-%d", partition.topic, partition.index)
+        return iter([KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)] * len(run.heads))
+
+
+def _append_one(partition: Partition, batch: BatchView, now_ms: int) -> AppendResult | KafkaError:
+    try:
+        return partition.append_prepared(batch, now_ms)
+    except KafkaError as error:
+        return error
+
+
+def _refusal(version: int, correlation_id: int, topic: Topic, index: int, error: KafkaError) -> list[Chunk]:
+    """The answer that a request gets when its batch was not appended."""
+    from ottla.server.handlers.produce import refused  # which needs this module before
+
+    named = {"name": topic} if isinstance(topic, str) else {"topic_id": topic}
+    answers = [TopicProduceResponse(**named, partition_responses=[refused(index, error)])]
+    header = encode_response_header(ApiKey.PRODUCE, version, correlation_id)
+    return [header, *encode_chunks(ProduceResponse(responses=answers), version)]
