@@ -191,7 +191,7 @@ class Connection:
             # Where less came than there was room for, that was all: to ask again would cost a call, mostly in vain. But
             # the end is told only once, with the bytes before it.
             self._may_have_more = end == len(self._buffer) or self._is_ending
-            self.last_active = trio.current_time()
+            self.last_active = perf_counter()
             if not self._answer_frames():
                 return False
         return not self._stopping
@@ -392,7 +392,7 @@ class Connection:
                 # A base buffer waits for nobody and is bounded by the number of connections: the budget is for more.
                 extra = needed - BASE_BUFFER_BYTES - self._reserved_bytes
                 if extra > 0:
-                    self._reserved_since = trio.current_time()
+                    self._reserved_since = perf_counter()
                     if not self._budget.reserve_nowait(extra):
                         self._wanted_bytes = extra
                         return False

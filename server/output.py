@@ -13,6 +13,7 @@ import os
 import socket
 from collections.abc import Callable
 from enum import Enum, auto
+from time import perf_counter
 
 import trio
 
@@ -235,7 +236,7 @@ class Outbox:
         if in_memory > _UNCOUNTED_BYTES:
             self._counted_bytes = in_memory
             self._budget.take(in_memory)
-            self.held_since = trio.current_time()
+            self.held_since = perf_counter()
 
     def _forget(self) -> None:
         """Everything is sent, or never will be."""

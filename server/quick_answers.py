@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ottla.log_store.validation import FOREVER_MS
 from ottla.native import speed
 from ottla.server.gathered_appends import GatheredAppends
-from ottla.server.internal_topics import is_internal_topic
+from ottla.server.internal_topics import INTERNAL_TOPICS
 from ottla.server.log_ends import end_of_log
 from ottla.server.output import Outbox
 from ottla.server.parked import ParkedAnswer
@@ -71,7 +71,7 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
             plainness,
         ) = found
         partition = (by_name if version < _TOPIC_IDS_SINCE else by_id).get(topic, {}).get(index)
-        if partition is None or is_internal_topic(partition.topic):
+        if partition is None or partition.topic in INTERNAL_TOPICS:
             return False
         now_ms = now()
         log = partition.log
@@ -97,15 +97,16 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
         if outbox.settle is not None:
             outbox.settle()
         batch = BatchView(frame[begin:end])
-        attributes = batch.attributes
-        if attributes & CODEC_MASK and rules.target_codec is not None:
-            return False
-        if attributes & TRANSACTIONAL_BIT:  # the transaction must have begun in this partition before
-            producer = log.producers.producers.get(batch.producer_id)
-            if producer is None or not producer.has_ongoing_txn(batch.producer_epoch):
+        if not plainness:
+            attributes = batch.attributes
+            if attributes & CODEC_MASK and rules.target_codec is not None:
                 return False
-        if not batch.crc_matches():
-            return False
+            if attributes & TRANSACTIONAL_BIT:  # the transaction must have begun in this partition before
+                producer = log.producers.producers.get(batch.producer_id)
+                if producer is None or not producer.has_ongoing_txn(batch.producer_epoch):
+                    return False
+            if not batch.crc_matches():
+                return False
         try:
             result = partition.append_prepared(batch, now_ms)
         except KafkaError:

@@ -11,6 +11,7 @@ import logging
 import random
 import socket
 from collections.abc import Callable
+from time import perf_counter
 
 import trio
 
@@ -123,7 +124,7 @@ class Server:
             dispatcher,
             self._budget,
             self._limits.max_frame_bytes,
-            trio.current_time(),
+            perf_counter(),
             ready_clients(),
         )
 
@@ -145,7 +146,7 @@ class Server:
         if self.broker.config is not self._applied:
             self._applied = self.broker.config
             self._counts.update(Limits.from_config(self._applied))
-        now = trio.current_time()
+        now = perf_counter()
         starved = self._budget.has_waiters
         connections = self._connections()
         freed = max(0, self._connected - len(connections))
