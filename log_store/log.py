@@ -292,14 +292,12 @@ class Log:
         except OSError:
             return None
         self.log_end_offset = self.producers.map_end_offset = end_offset
-        for entry, batch, base_offset in zip(producers, run.batches(), offsets, strict=False):
+        for slot, entry in enumerate(producers):
             if entry is not None:
+                records, timestamp, _, _, sequence = run.heads[slot]
+                base_offset = offsets[slot]
                 entry.add_next(
-                    batch.base_sequence,
-                    batch.last_sequence,
-                    base_offset,
-                    base_offset + batch.last_offset_delta,
-                    batch.max_timestamp,
+                    sequence, sequence + records - 1, base_offset, base_offset + records - 1, timestamp
                 )
         del offsets[-1]
         return offsets

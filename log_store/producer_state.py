@@ -94,25 +94,22 @@ class ProducerState:
         """The same for each batch of a run, outside of transactions. For one without a producer id it is None, and None
         in the place of all says that one of them must be looked at."""
         entries: list[ProducerEntry | None] = []
-        last: dict[int, BatchView] = {}
-        for batch in run.batches():
-            producer_id = batch.producer_id
+        expected: dict[int, int] = {}  # the next sequence of producers of whom a batch is in the run
+        for records, _, producer_id, epoch, sequence in run.heads:
             if producer_id < 0:
                 entries.append(None)
                 continue
-            before = last.get(producer_id)
-            if before is None:
-                entry = self.next_of(batch)
-            elif (before.producer_epoch, before.last_sequence + 1) == (
-                batch.producer_epoch,
-                batch.base_sequence,
-            ):
-                entry = self.producers[producer_id]
-            else:
-                entry = None
-            if entry is None:
+            entry = self.producers.get(producer_id)
+            if entry is None or entry.producer_epoch != epoch or sequence + records > LAST_SEQUENCE:
                 return None
-            last[producer_id] = batch
+            next_sequence = expected.get(producer_id)
+            if next_sequence is None:
+                if not entry.batches or entry.current_txn_first_offset is not None or self.verifications:
+                    return None
+                next_sequence = entry.batches[-1].last_sequence + 1
+            if sequence != next_sequence:
+                return None
+            expected[producer_id] = sequence + records
             entries.append(entry)
         return entries
 

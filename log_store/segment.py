@@ -190,12 +190,12 @@ class Segment:
         """Write and index many batches, of which these are the first offsets, and the one after them all. All are
         written, or OSError is raised and none is."""
         begin = self.file.size
-        data = run.data
-        self.file.append(data)
-        heads = run.heads
-        for slot, (position, _, timestamp) in enumerate(heads, 1):
-            size = (heads[slot][0] if slot < len(heads) else len(data)) - position
-            self.note_batch(begin + position, size, offsets[slot - 1], offsets[slot] - 1, timestamp)
+        self.file.append(run.data)
+        ends = [*run.positions[1:], len(run.data)]
+        for slot, position in enumerate(run.positions):
+            last_offset = offsets[slot + 1] - 1
+            size, timestamp = ends[slot] - position, run.heads[slot][1]
+            self.note_batch(begin + position, size, offsets[slot], last_offset, timestamp)
 
     def note_batch(
         self, position: int, size: int, base_offset: int, last_offset: int, max_timestamp: int

@@ -22,12 +22,15 @@ enum {
     LONGEST_TRANSACTIONAL_ID = 255, /* of those that are read here */
 };
 
-/* The numbers of a batch that its topic's rules are held against. */
+/* The numbers of a batch that its topic's rules and its producer's state are held against. */
 typedef struct {
-    int32_t count;
     int32_t keyless;
     int64_t least_timestamp;
+    int32_t count;
     int64_t greatest_timestamp;
+    int64_t producer_id;
+    int32_t producer_epoch;
+    int32_t base_sequence;
 } Batch;
 
 /* The records of a batch as they are or unpacked, which is in memory that is used for the next batch again. NULL if they
@@ -58,25 +61,26 @@ static bool read_batch(const uint8_t *at, int64_t size, Batch *batch, int is_tra
     scan_t found;
     if (records == NULL || !ottla_scan_records(records, records + unpacked, count, &found)) return false;
     batch->count = count;
+    batch->producer_id = producer_id;
+    batch->producer_epoch = (int16_t)read_u16(at + 51);
+    batch->base_sequence = base_sequence;
     batch->keyless = (int32_t)found.keyless;
     return found.is_numbered && !__builtin_add_overflow(base_timestamp, found.least, &batch->least_timestamp) &&
            !__builtin_add_overflow(base_timestamp, found.greatest, &batch->greatest_timestamp) &&
            batch->greatest_timestamp == max_timestamp && max_timestamp >= -1;
 }
 
-/* Whether a batch that was read is small, neither compressed nor of a transaction, and has the right checksum: 1, or 2 if
- * it is of a producer who numbers what it sends. */
-static int plainness(const uint8_t *at, int64_t size) {
-    if (size > MOST_PLAIN_BYTES || read_u16(at + 21) != 0) return 0;
-    if (read_u32(at + 17) != ottla_crc32c(at + 21, (size_t)size - 21)) return 0;
-    return (int64_t)read_u64(at + 43) < 0 ? 1 : 2;
+/* Whether a batch that was read is small, neither compressed nor of a transaction, and has the right checksum. */
+static bool is_plain(const uint8_t *at, int64_t size) {
+    return size <= MOST_PLAIN_BYTES && read_u16(at + 21) == 0 &&
+           read_u32(at + 17) == ottla_crc32c(at + 21, (size_t)size - 21);
 }
 
 /* read_produce(frame): the numbers of a Produce request for one partition with acks 1 or -1 and one ordinary batch, as it
  * is or compressed with LZ4, which belongs to a transaction if the request does: (version, correlation id, topic name or
- * id, partition, where the batch begins and ends, how many records it has, how many of them have no key, their least and
- * greatest timestamp, and how plain it is). None for any other request. Only of a plain batch the checksum has been
- * looked at. */
+ * id, partition, where the batch begins and ends, whether it is a plain one, how many records have no key, their least
+ * timestamp, how many records there are, their greatest timestamp, producer id, producer epoch, first sequence). None for
+ * any other request. Only of a plain batch the checksum has been looked at. */
 static PyObject *read_produce(PyObject *module, PyObject *frame) {
     Py_buffer view;
     if (PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE) < 0) return NULL;
@@ -101,14 +105,15 @@ static PyObject *read_produce(PyObject *module, PyObject *frame) {
     take_no_tags(&reader, flexible);
     take_no_tags(&reader, flexible);
     PyObject *found = NULL;
-    Batch batch = {0, 0, 0, 0};
+    Batch batch = {0};
     if (reader.at != NULL && reader.at == reader.end && read_batch(records, size, &batch, is_transactional)) {
         PyObject *name = topic_object(&topic);
         if (name != NULL)
-            found = Py_BuildValue("(iiNinniiLLi)", header.version, header.correlation_id, name, index,
-                                  (Py_ssize_t)(records - first), (Py_ssize_t)(records - first + size), batch.count,
-                                  batch.keyless, (long long)batch.least_timestamp,
-                                  (long long)batch.greatest_timestamp, plainness(records, size));
+            found = Py_BuildValue("(iiNinniiLiLLii)", header.version, header.correlation_id, name, index,
+                                  (Py_ssize_t)(records - first), (Py_ssize_t)(records - first + size),
+                                  (int)is_plain(records, size), batch.keyless,
+                                  (long long)batch.least_timestamp, batch.count, (long long)batch.greatest_timestamp,
+                                  (long long)batch.producer_id, batch.producer_epoch, batch.base_sequence);
     } else {
         found = Py_NewRef(Py_None);
     }

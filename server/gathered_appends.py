@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ottla.log_store.appends import AppendResult
-from ottla.log_store.batch_run import BatchRun
+from ottla.log_store.batch_run import BatchHead, BatchRun
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.headers import encode_response_header
@@ -33,6 +33,8 @@ log = logging.getLogger("ottla.server")
 _MOST_BYTES = 256 * 1024
 
 Topic = str | bytes  # its name, or its id in requests that name it by that
+# The partition that is meant, where the answer goes, and version, correlation id, topic and index of a request.
+Request = tuple["Partition", "Outbox", int, int, Topic, int]
 
 
 class GatheredAppends:
@@ -49,24 +51,16 @@ class GatheredAppends:
         self._now_ms = now_ms
         self._answer = answer
         self._runs: dict[Partition, BatchRun] = {}
-        self._requests: list[tuple[Partition, Outbox, int, int, Topic, int]] = []
+        self._requests: list[Request] = []
         self._bytes = 0
 
     def is_open(self) -> bool:
         """Whether it pays: others are served in this pass, too."""
         return self._clients.is_crowded
 
-    def add(
-        self,
-        batch: memoryview,
-        records: int,
-        timestamp: int,
-        has_producer: bool,
-        request: tuple[Partition, Outbox, int, int, Topic, int],
-    ) -> None:
-        """Take a batch, and whom to answer when it is appended: the partition that is meant, the outbox, and version,
-        correlation id, topic and index of the request."""
-        partition = request[0]
+    def add(self, batch: memoryview, head: BatchHead, request: Request) -> None:
+        """Take a batch, and whom to answer when it is appended."""
+        partition, outbox, _, _, _, _ = request
         requests = self._requests
         if not requests:
             self._clients.call_at_end(self._finish)
@@ -74,8 +68,8 @@ class GatheredAppends:
         run = self._runs.get(partition)
         if run is None:
             run = self._runs[partition] = BatchRun()
-        run.add(batch, records, timestamp, has_producer=has_producer)
-        request[1].settle = self.settle
+        run.add(batch, head)
+        outbox.settle = self.settle
         self._bytes += len(batch)
         if self._bytes > _MOST_BYTES:
             self.settle()

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | bool]
 
 _TOPIC_IDS_SINCE = 13
-_NUMBERED = 2  # how plain a batch is that has a producer id
 _QUICK_FETCH = "ottla.server.quick_fetch"
 
 
@@ -57,19 +56,8 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
         found = read_produce(frame)
         if found is None:
             return False
-        (
-            version,
-            correlation_id,
-            topic,
-            index,
-            begin,
-            end,
-            records,
-            keyless,
-            least_timestamp,
-            greatest_timestamp,
-            plainness,
-        ) = found
+        version, correlation_id, topic, index, begin, end, is_plain, keyless, least_timestamp = found[:9]
+        head = found[9:]
         partition = (by_name if version < _TOPIC_IDS_SINCE else by_id).get(topic, {}).get(index)
         if partition is None or partition.topic in INTERNAL_TOPICS:
             return False
@@ -80,24 +68,18 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
             not rules.takes_batches_as_they_are
             or end - begin > rules.max_message_bytes
             or (keyless and rules.needs_keys)
-            or greatest_timestamp - now_ms > rules.after_max_ms
+            or head[1] - now_ms > rules.after_max_ms
             or now_ms - least_timestamp > rules.before_max_ms
             or log.flush_messages != FOREVER_MS
         ):
             return False
-        if plainness and gathered is not None and gathered.is_open():
-            gathered.add(
-                frame[begin:end],
-                records,
-                greatest_timestamp,
-                plainness == _NUMBERED,
-                (partition, outbox, version, correlation_id, topic, index),
-            )
+        if is_plain and gathered is not None and gathered.is_open():
+            gathered.add(frame[begin:end], head, (partition, outbox, version, correlation_id, topic, index))
             return True
         if outbox.settle is not None:
             outbox.settle()
         batch = BatchView(frame[begin:end])
-        if not plainness:
+        if not is_plain:
             attributes = batch.attributes
             if attributes & CODEC_MASK and rules.target_codec is not None:
                 return False

@@ -21,7 +21,8 @@ def run_of(batches: list[memoryview]) -> BatchRun:
     run = BatchRun()
     for data in batches:
         view = BatchView(data)
-        run.add(data, view.records_count, view.max_timestamp, has_producer=view.producer_id >= 0)
+        producer = view.producer_id, view.producer_epoch, view.base_sequence
+        run.add(data, (view.records_count, view.max_timestamp, *producer))
     return run
 
 

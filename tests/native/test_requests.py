@@ -110,11 +110,14 @@ def test_an_ordinary_produce_is_read(speed: ModuleType, **drawn: Any) -> None:
         index,
         begin,
         begin + len(batch),
-        len(timestamps),
+        transactional_id is None and len(batch) <= 4096,
         sum(record.key is None for record in drawn["batch"]),
         min(timestamps),
+        len(timestamps),
         max(timestamps),
-        0 if transactional_id is not None or len(batch) > 4096 else 1 if drawn["producer_id"] < 0 else 2,
+        drawn["producer_id"],
+        -1,
+        0,
     )
 
 
@@ -168,11 +171,14 @@ def test_what_it_reads_of_damaged_bytes_is_what_python_reads(
         data.index,
         found[4],
         found[4] + len(data.records),
-        view.records_count,
+        not view.attributes and view.crc_matches(),
         scan.keyless,
         view.base_timestamp + scan.least_timestamp_delta,
+        view.records_count,
         view.max_timestamp,
-        0 if view.attributes or not view.crc_matches() else 1 if view.producer_id < 0 else 2,
+        view.producer_id,
+        view.producer_epoch,
+        view.base_sequence,
     )
     assert frame[found[4] : found[5]] == bytes(data.records)
 
