@@ -105,7 +105,13 @@ class Bench:
         entry = Entry(value)
         if watch is not None:
             entry = Entry(
-                value, watch.resident_mb, watch.client, watch.client_waits, watch.cores, watch.under_way
+                value,
+                watch.resident_mb,
+                watch.client,
+                watch.client_waits,
+                watch.cores,
+                watch.under_way,
+                watch.broker_cpu_seconds / watch.seconds if watch.seconds else 0.0,
             )
         self.entries[measure.title] = entry
         self._say(measure, entry)

@@ -33,9 +33,10 @@ better). It is the median of the rounds, and the spread is from the lowest to th
 Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so that the disk need not take what a
 part has written, and `group.initial.rebalance.delay.ms=0`.
 
-`limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time, or
-when a producer that may send several requests had less than half of one under way on average; the *machine*, when all
-cores were in use; else the *broker*. Where the client is the limit, a ratio of 1 is all that can be asked of a broker.
+`limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time,
+when a producer that may send several requests had less than half of one under way on average, or when it took so much
+of a busy machine that the aim would be out of reach for a broker that costs nothing; the *machine*, when all cores were
+in use; else the *broker*. Where the client is the limit, a ratio of 1 is all that can be asked of a broker.
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
 What is free in a virtual machine may be its host's, and cost its first user more than all else that is done with it: as

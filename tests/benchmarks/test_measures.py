@@ -71,6 +71,23 @@ def test_what_the_limit_was(entry: Entry, limit: str) -> None:
     assert limit_of([entry], 2) == limit
 
 
+@pytest.mark.parametrize(
+    ("broker_cores", "limit", "is_met"),
+    [(0.1, "client", True), (0.6, "machine", False), (0.0, "machine", False)],
+)
+def test_a_client_that_takes_the_whole_machine(broker_cores: float, limit: str, is_met: bool) -> None:
+    """If the aim is out of reach for a broker that costs nothing, the client is the limit."""
+    entries = [Entry(1.1, client=0.6, cores=1.9, broker_cores=broker_cores)]
+    verdict = judge(Measure("speed", "MB/s", True, FASTER), entries, [Entry(1.0)], 2)
+    assert (verdict.limit, verdict.is_met) == (limit, is_met)
+
+
+def test_a_broker_that_is_slower_is_never_excused() -> None:
+    """Whoever the limit is."""
+    entries = [Entry(0.9, client=0.6, cores=1.9, broker_cores=0.1)]
+    assert judge(Measure("speed", "MB/s", True, FASTER), entries, [Entry(1.0)], 2).is_met is False
+
+
 def test_percentiles_are_values_that_occurred() -> None:
     """Nearest rank: no value is made up between two others."""
     values = [float(number) for number in range(1000, 0, -1)]
