@@ -100,9 +100,11 @@ class Bench:
         what clients take besides. In a short run they take little."""
         use_free_memory(writes * 11 // 5 + (0 if self.quick else clients * CLIENT_BYTES))
 
-    def note(self, measure: Measure, value: float, watch: Stopwatch | None = None) -> None:
-        """A figure, with what the stopwatch saw beside it."""
-        entry = Entry(value)
+    def note(
+        self, measure: Measure, value: float, watch: Stopwatch | None = None, unhindered: float = 0.0
+    ) -> None:
+        """A figure, with what the stopwatch saw beside it, and what it would be if nobody had waited for the broker."""
+        entry = Entry(value, unhindered=unhindered)
         if watch is not None:
             entry = Entry(
                 value,

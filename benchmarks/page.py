@@ -34,9 +34,9 @@ Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so
 part has written, and `group.initial.rebalance.delay.ms=0`.
 
 `limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time,
-when a producer that may send several requests had less than half of one under way on average, or when it took so much
-of a busy machine that the aim would be out of reach for a broker that costs nothing; the *machine*, when all cores were
-in use; else the *broker*. Where the client is the limit, a ratio of 1 is all that can be asked of a broker.
+when a producer that may send several requests had less than half of one under way on average, or when the aim would be
+out of reach for a broker that costs nothing and answers at once; the *machine*, when all cores were in use; else the
+*broker*. Where the client is the limit, a ratio of 1 is all that can be asked of a broker.
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
 What is free in a virtual machine may be its host's, and cost its first user more than all else that is done with it: as
@@ -54,7 +54,8 @@ How late Ottla's event loop was for somebody who came at any moment of a part, i
 when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all. A
 process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy;
 *own* is the CPU time that the loop's thread used between two waits, which is the broker's alone, and *in* the functions
-that were under way when that was most. It is left empty where it was too short to be seen.
+that were under way when that was most. It is left empty where it was too short to be seen. The longest of all are
+what a thread meets that does nothing else, too; see the last rows of [the machine](#the-machine).
 """
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import trio
 
 from benchmarks.bench import Bench, Part
-from benchmarks.measures import Measure
+from benchmarks.measures import Measure, percentile
 from benchmarks.report import Section
 from ottla.wire.crc import crc32c
 
@@ -19,7 +19,9 @@ SECTION = Section(
     """\
 Taken in the same run, with nothing else going on: copying memory, CRC-32C of a megabyte at a time, `sendfile` from
 the page cache over a loopback connection, appending a megabyte at a time to a file without and with fsync at the end,
-and the round trip of one byte between two Trio tasks over a loopback connection.
+and the round trip of one byte between two Trio tasks over a loopback connection. The last rows are how long a thread
+that does nothing else takes at most, by its own CPU time, to count by one, and to append a megabyte: what exceeds the
+usual is the kernel's work and the host's, and nobody who shares the machine is spared it.
 {rounds}""",
 )
 MEMCPY = Measure("memcpy", "GB/s", True)
@@ -28,6 +30,10 @@ SENDFILE = Measure("loopback sendfile", "GB/s", True)
 APPEND = Measure("disk append, page cache", "GB/s", True)
 APPEND_SYNCED = Measure("disk append, fsync at the end", "GB/s", True)
 ROUND_TRIP = Measure("empty Trio round trip", "µs", False)
+COUNT_LONGEST = Measure("counting by one, the longest", "ms", False)
+APPEND_USUAL = Measure("appending a megabyte, p50", "ms", False)
+APPEND_LATE = Measure("appending a megabyte, p99.9", "ms", False)
+APPEND_LONGEST = Measure("appending a megabyte, the longest", "ms", False)
 MB = 1 << 20
 
 
@@ -52,6 +58,13 @@ def measure_machine(bench: Bench) -> None:
     for measure, is_synced in ((APPEND, False), (APPEND_SYNCED, True)):
         bench.note(measure, _append(block, bench.size(512, 128), is_synced))
     bench.note(ROUND_TRIP, trio.run(_round_trip, bench.size(20_000, 4_000)))
+    bench.note(COUNT_LONGEST, max(_own_times(lambda: None, bench.size(3_000_000, 300_000))) * 1000)
+    with tempfile.TemporaryFile(buffering=0) as file:
+        count = bench.size(2_000, 128)
+        bench.have_memory(count * MB // 2)
+        appends = _own_times(lambda: file.write(block), count)
+    for measure, share in ((APPEND_USUAL, 0.5), (APPEND_LATE, 0.999), (APPEND_LONGEST, 1.0)):
+        bench.note(measure, percentile(appends, share) * 1000)
 
 
 def _rate(act: Callable[[], int], seconds: float) -> float:
@@ -93,6 +106,17 @@ def _append(block: bytes, count: int, is_synced: bool) -> float:
         return count * len(block) / 1e9 / (time.perf_counter() - start)
 
 
+def _own_times(act: Callable[[], object], count: int) -> list[float]:
+    """The seconds of CPU that each of so many acts took."""
+    times, before = [], time.thread_time()
+    for _ in range(count):
+        act()
+        now = time.thread_time()
+        times.append(now - before)
+        before = now
+    return times
+
+
 async def _round_trip(count: int) -> float:
     ours, theirs = (trio.SocketStream(trio.socket.from_stdlib_socket(each)) for each in _loopback())
 
@@ -121,7 +145,18 @@ def _loopback() -> tuple[socket.socket, socket.socket]:
 MACHINE_PART = Part(
     "machine",
     SECTION,
-    (MEMCPY, CRC, SENDFILE, APPEND, APPEND_SYNCED, ROUND_TRIP),
+    (
+        MEMCPY,
+        CRC,
+        SENDFILE,
+        APPEND,
+        APPEND_SYNCED,
+        ROUND_TRIP,
+        COUNT_LONGEST,
+        APPEND_USUAL,
+        APPEND_LATE,
+        APPEND_LONGEST,
+    ),
     measure_machine,
     shares_broker=False,
     is_of_machine=True,

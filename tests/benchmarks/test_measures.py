@@ -82,6 +82,25 @@ def test_a_client_that_takes_the_whole_machine(broker_cores: float, limit: str, 
     assert (verdict.limit, verdict.is_met) == (limit, is_met)
 
 
+@pytest.mark.parametrize(
+    ("ottla", "unhindered", "limit", "is_met", "words"),
+    [
+        (98.0, 99.0, "", True, "≥ 97 %"),
+        (96.0, 98.0, "", False, "≥ 97 %"),
+        (90.0, 91.0, "client", True, "≥ 1 ×"),
+        (80.0, 81.0, "client", False, "≥ 1 ×"),
+        (90.0, 0.0, "", False, "≥ 97 %"),
+    ],
+)
+def test_a_client_that_pauses_by_itself(
+    ottla: float, unhindered: float, limit: str, is_met: bool, words: str
+) -> None:
+    """If it would miss the aim without ever waiting for the broker, it must not be worse than on Kafka."""
+    aim = Aim(value_at_least=97)
+    verdict = judge(Measure("kept", "%", True, aim), [Entry(ottla, unhindered=unhindered)], [Entry(85.0)], 2)
+    assert (verdict.limit, verdict.is_met, aim.words("%", verdict.limit)) == (limit, is_met, words)
+
+
 def test_a_broker_that_is_slower_is_never_excused() -> None:
     """Whoever the limit is."""
     entries = [Entry(0.9, client=0.6, cores=1.9, broker_cores=0.1)]
