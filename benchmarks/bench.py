@@ -113,7 +113,7 @@ class Bench:
                 watch.client_waits,
                 watch.cores,
                 watch.under_way,
-                watch.broker_cpu_seconds / watch.seconds if watch.seconds else 0.0,
+                watch.broker_cores,
             )
         self.entries[measure.title] = entry
         self._say(measure, entry)

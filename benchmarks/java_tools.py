@@ -102,7 +102,7 @@ def _run(broker: Target, main_class: str, arguments: Sequence[str]) -> tuple[str
         )
         with process:
             try:
-                client_cores = _look_until_it_ends(process, watch)
+                _look_until_it_ends(process, broker, watch)
             finally:
                 process.kill()
         output.seek(0)
@@ -111,30 +111,29 @@ def _run(broker: Target, main_class: str, arguments: Sequence[str]) -> tuple[str
         raise ClientFailed(f"{main_class} ended with {process.returncode}: {text[-500:]}")
     watch.seconds = time.perf_counter() - before
     watch.broker_cpu_seconds = cpu_seconds(broker.pid, with_children=True) - cpu_before
-    watch.cores = client_cores + watch.broker_cpu_seconds / watch.seconds
     watch.resident_mb = resident_mb(broker.pid)
     return text, watch
 
 
-def _look_until_it_ends(process: subprocess.Popen[bytes], watch: Stopwatch) -> float:
-    """Note the busiest thread of the second half of the run; the cores that the process used all in all. A thread that
-    has ended by then counts with what was last seen of it: at the end of a tool only its JVM is left."""
+def _look_until_it_ends(process: subprocess.Popen[bytes], broker: Target, watch: Stopwatch) -> None:
+    """Note the busiest thread of the second half of the run, and the cores in use in it; before it a JVM starts. A thread
+    that has ended by then counts with what was last seen of it: at the end of a tool only its JVM is left."""
     began = time.perf_counter()
-    looks: list[tuple[float, dict[str, tuple[float, float]]]] = []
+    looks: list[tuple[float, dict[str, tuple[float, float]], float, float]] = []
     seen: dict[str, tuple[float, float]] = {}
-    used = 0.0
     while True:
         try:
             process.wait(_LOOK_SECONDS)
             break
         except subprocess.TimeoutExpired:
             seen = seen | thread_seconds(process.pid)
-            looks.append((time.perf_counter(), seen))
-            used = cpu_seconds(process.pid)
+            looks.append((time.perf_counter(), seen, cpu_seconds(process.pid), cpu_seconds(broker.pid)))
         if time.perf_counter() - began > PATIENCE_SECONDS:
             raise ClientFailed("a tool of Kafka's does not end")
     if len(looks) < 2:
-        return 0.0
-    (start, first), (end, last) = looks[len(looks) // 2], looks[-1]
-    watch.client, watch.client_waits = busiest_thread(first, last, max(end - start, _LOOK_SECONDS))
-    return used / (end - began)
+        return
+    (start, first, own_before, broker_before), (end, last, own, brokers) = looks[len(looks) // 2], looks[-1]
+    seconds = max(end - start, _LOOK_SECONDS)
+    watch.client, watch.client_waits = busiest_thread(first, last, seconds)
+    watch.broker_cores = (brokers - broker_before) / seconds
+    watch.cores = (own - own_before) / seconds + watch.broker_cores

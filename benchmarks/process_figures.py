@@ -31,6 +31,7 @@ class Stopwatch:
     client: float = 0.0  # see Entry in measures.py
     client_waits: float = 0.0
     cores: float = 0.0
+    broker_cores: float = 0.0
     under_way: float = 0.0
     result: dict[str, float] = field(default_factory=dict)
 
@@ -47,7 +48,8 @@ def timed(broker: Target) -> Iterator[Stopwatch]:
     own = time.process_time() - own_before
     threads = thread_seconds(os.getpid())
     watch.client, watch.client_waits = busiest_thread(threads_before, threads, watch.seconds)
-    watch.cores = (own + watch.broker_cpu_seconds) / watch.seconds
+    watch.broker_cores = watch.broker_cpu_seconds / watch.seconds
+    watch.cores = own / watch.seconds + watch.broker_cores
     watch.resident_mb = resident_mb(broker.pid)
 
 

@@ -122,11 +122,8 @@ class Load:
         self.megabytes += records * len(VALUE) / 1e6
         self.watch.seconds += watch.seconds
         self.watch.broker_cpu_seconds += watch.broker_cpu_seconds
-        self.watch.client, self.watch.client_waits, self.watch.cores = (
-            watch.client,
-            watch.client_waits,
-            watch.cores,
-        )
+        self.watch.client, self.watch.client_waits = watch.client, watch.client_waits
+        self.watch.cores, self.watch.broker_cores = watch.cores, watch.broker_cores
         self.watch.resident_mb = watch.resident_mb
         return records / watch.seconds
 
