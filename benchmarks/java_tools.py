@@ -116,7 +116,7 @@ def _run(broker: Target, main_class: str, arguments: Sequence[str]) -> tuple[str
 
 
 def _look_until_it_ends(process: subprocess.Popen[bytes], broker: Target, watch: Stopwatch) -> None:
-    """Note the busiest thread of the second half of the run, and the cores in use in it; before it a JVM starts. A thread
+    """Note the busiest thread of the second half of the run, and the cores in use in it; before, a JVM starts. A thread
     that has ended by then counts with what was last seen of it: at the end of a tool only its JVM is left."""
     began = time.perf_counter()
     looks: list[tuple[float, dict[str, tuple[float, float]], float, float]] = []
