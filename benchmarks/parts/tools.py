@@ -10,8 +10,8 @@ SECTION = Section(
     "Kafka's own tools",
     """\
 ProducerPerformance, ConsumerPerformance and EndToEndLatency of Apache Kafka, with their defaults. Speeds are
-what they report, after a fifth as many records to warm up; their JVM, whose compiler is at work for most of that, shares
-the machine with the broker.
+what they report, after a fifth as many records to warm up; their JVM, whose compiler is at work for most of that,
+shares the machine with the broker.
 {rounds}""",
 )
 PRODUCE = Measure("ProducerPerformance 1 KB, acks=all", "MB/s", True, Aim(ratio_at_least=1.3))
