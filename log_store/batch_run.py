@@ -14,12 +14,13 @@ class BatchRun:
     """Batches one after the other, as they will lie in the log. Each was found to be ordinary by whoever adds it: it
     breaks no rule of its topic, its checksum is right, and it belongs to no transaction."""
 
-    __slots__ = ("data", "greatest_timestamp", "has_producers", "heads", "positions")
+    __slots__ = ("data", "greatest_timestamp", "has_producers", "heads", "positions", "records")
 
     def __init__(self) -> None:
         self.data = bytearray()
         self.heads: list[BatchHead] = []
         self.positions: list[int] = []
+        self.records = 0
         self.greatest_timestamp = -1
         self.has_producers = False  # some of them have a producer id
 
@@ -28,7 +29,8 @@ class BatchRun:
         self.positions.append(len(self.data))
         self.heads.append(head)
         self.data += batch
-        _, timestamp, producer_id, _, _ = head
+        records, timestamp, producer_id, _, _ = head
+        self.records += records
         if timestamp > self.greatest_timestamp:
             self.greatest_timestamp = timestamp
         if producer_id >= 0:

@@ -271,12 +271,12 @@ class Log:
 
     def append_run(self, run: BatchRun, leader_epoch: int, now_ms: int) -> list[int] | None:
         """Append all batches of a run in one write; returns the first offset of each. None says that something has to
-        be done between them, or that the disk refused, and nothing has happened: each is to be appended by itself."""
+        be done between them, and nothing has happened: each is to be appended by itself. KafkaError if the disk
+        refused."""
         segment = self.segments[-1]
         epochs = self.leader_epochs
+        end_offset = self.log_end_offset + run.records
         producers = self.producers.next_of_run(run) if run.has_producers else ()
-        offsets = run.number(self.log_end_offset, leader_epoch)
-        end_offset = offsets[-1]
         if (
             self.failure is not None
             or producers is None
@@ -287,10 +287,11 @@ class Log:
             > self._segment_ms - segment.roll_jitter_ms
         ):
             return None
+        offsets = run.number(self.log_end_offset, leader_epoch)
         try:
             segment.append_run(run, offsets)
-        except OSError:
-            return None
+        except OSError as error:
+            raise failed(self, "append", error) from error
         self.log_end_offset = self.producers.map_end_offset = end_offset
         for slot, entry in enumerate(producers):
             if entry is not None:

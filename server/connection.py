@@ -148,12 +148,11 @@ class Connection:
             self._is_ending = events & INPUT != EPOLLIN
         elif not self._is_sending:
             return
-        if self._parked is None:
-            self._resume()
+        self._resume()
 
     def _resume(self) -> None:
         task = self._task
-        if task is None:
+        if task is None or self._parked is not None:
             return
         self._begin_turn()
         if self._failure is not None or not self._proceed():
@@ -200,6 +199,8 @@ class Connection:
         """Answer every whole frame in the buffer and send the answers; what is left over is the beginning of the next
         frame. Returns False at what cannot be done at once."""
         outbox = self._outbox
+        if outbox.failure is not None:
+            raise outbox.failure
         if outbox.size_bytes:
             if not self._send():
                 return False
@@ -318,6 +319,7 @@ class Connection:
                     await self._outbox.flush()  # the requests before this one were good
                 raise self._failure
             if self._has_left:
+                await self._outbox.flush()  # it may still listen
                 return
             await self._go_on()
             if self._stopping:
@@ -355,6 +357,7 @@ class Connection:
             finally:
                 self.handling = False
         elif self._wanted_bytes:
+            await self._outbox.flush()
             await self._budget.reserve(self._wanted_bytes)
             self._reserved_bytes += self._wanted_bytes
             self._wanted_bytes = 0

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from ottla.log_store.appends import AppendResult
 from ottla.log_store.batch_run import BatchHead, BatchRun
 from ottla.wire.api_keys import ApiKey
-from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.errors import KafkaError
 from ottla.wire.headers import encode_response_header
 from ottla.wire.messages.produce import ProduceResponse, TopicProduceResponse
 from ottla.wire.schema import encode_chunks
@@ -35,6 +36,8 @@ _MOST_BYTES = 256 * 1024
 Topic = str | bytes  # its name, or its id in requests that name it by that
 # The partition that is meant, where the answer goes, and version, correlation id, topic and index of a request.
 Request = tuple["Partition", "Outbox", int, int, Topic, int]
+# What became of a batch: the first offset if there is nothing else to say of it, or why it was not appended.
+Result = int | AppendResult | Exception
 
 
 class GatheredAppends:
@@ -87,39 +90,60 @@ class GatheredAppends:
         self._bytes = 0
         now_ms = self._now_ms()
         results = {partition: _append(partition, run, now_ms) for partition, run in runs.items()}
-        make_answer = self._answer
-        for partition, outbox, version, correlation_id, topic, index in requests:
-            result = next(results[partition])
+        for request in requests:
+            result = next(results[request[0]])
+            outbox = request[1]
             outbox.settle = None
-            if isinstance(result, int):
-                base_offset, append_time_ms, start_offset = result, -1, partition.log.log_start_offset
-            elif isinstance(result, AppendResult):
-                base_offset, _, append_time_ms, start_offset, _, _ = result
-            else:
-                outbox.add_frame(_refusal(version, correlation_id, topic, index, result))
-                continue
-            outbox.add_bytes(
-                make_answer(version, correlation_id, topic, index, base_offset, append_time_ms, start_offset)
-            )
+            if outbox.failure is None:
+                try:
+                    self._add_answer(request, result)
+                except Exception as error:  # noqa: BLE001 - it is told where the connection ends
+                    outbox.failure = error
+
+    def _add_answer(self, request: Request, result: Result) -> None:
+        partition, outbox, version, correlation_id, topic, index = request
+        if isinstance(result, int):
+            base_offset, append_time_ms, start_offset = result, -1, partition.log.log_start_offset
+        elif isinstance(result, AppendResult):
+            base_offset, _, append_time_ms, start_offset, _, _ = result
+        elif isinstance(result, KafkaError):
+            outbox.add_frame(_refusal(version, correlation_id, topic, index, result))
+            return
+        else:
+            raise _end_of_connection(partition, result)
+        outbox.add_bytes(
+            self._answer(version, correlation_id, topic, index, base_offset, append_time_ms, start_offset)
+        )
 
 
-def _append(partition: Partition, run: BatchRun, now_ms: int) -> Iterator[int | AppendResult | KafkaError]:
-    """What became of each batch of the run: the first offset if nothing else is to be said of it."""
+def _append(partition: Partition, run: BatchRun, now_ms: int) -> Iterator[Result]:
+    """What became of each batch of the run."""
+    refused: list[Result] = []
     try:
         offsets = partition.append_run(run, now_ms)
         if offsets is not None:
             return iter(offsets)
-        return iter([_append_one(partition, batch, now_ms) for batch in run.batches()])
-    except Exception:
-        log.exception("append failed partition=%s-%d", partition.topic, partition.index)
-        return iter([KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)] * len(run.heads))
+    except KafkaError as error:  # the first has met it; the others meet what it has left
+        refused.append(error)
+    except Exception as error:  # noqa: BLE001
+        return iter([error] * len(run.heads))
+    rest = islice(run.batches(), len(refused), None)
+    return iter(refused + [_append_one(partition, batch, now_ms) for batch in rest])
 
 
-def _append_one(partition: Partition, batch: BatchView, now_ms: int) -> AppendResult | KafkaError:
+def _append_one(partition: Partition, batch: BatchView, now_ms: int) -> Result:
     try:
         return partition.append_prepared(batch, now_ms)
-    except KafkaError as error:
+    except Exception as error:  # noqa: BLE001
         return error
+
+
+def _end_of_connection(partition: Partition, error: Exception) -> Exception:
+    """A bug of ours closes the connection, so that the client tries again instead of reading a made-up answer."""
+    from ottla.server.dispatch import CloseConnection  # which needs this module before
+
+    log.error("append failed partition=%s-%d", partition.topic, partition.index, exc_info=error)
+    return CloseConnection(f"internal error in an append to {partition.topic}-{partition.index}")
 
 
 def _refusal(version: int, correlation_id: int, topic: Topic, index: int, error: KafkaError) -> list[Chunk]:

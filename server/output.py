@@ -51,6 +51,7 @@ class Outbox:
         "_counted_bytes",
         "_next",
         "_sock",
+        "failure",
         "held_since",
         "settle",
         "size_bytes",
@@ -63,9 +64,10 @@ class Outbox:
         self._next = 0  # of the chunks; those before it are sent
         self._counted_bytes = 0
         self.size_bytes = 0
-        # Answers are to come when all clients of this pass have been served; this has them come at once. Whatever is
-        # asked for after them has to wait for that.
+        # Answers are to come when all clients of this pass have been served; this has them come at once, to everybody.
+        # Whatever is asked for after them has to wait for that.
         self.settle: Callable[[], None] | None = None
+        self.failure: Exception | None = None  # what became of one of them, and ends the connection
         self.held_since = math.inf  # when the client was first offered answers that count in the budget
 
     def add_frame(self, chunks: list[Chunk]) -> None:

@@ -106,7 +106,7 @@ class Partition:
 
     def append_run(self, run: BatchRun, now_ms: int) -> list[int] | None:
         """Append the batches of several producers in one write: the first offset of each; None if each is to be
-        appended by itself."""
+        appended by itself. Raises KafkaError."""
         offsets = self.log.append_run(run, self.leader_epoch, now_ms)
         if offsets is not None:
             self._note_append()

@@ -159,7 +159,7 @@ def test_an_empty_log_and_a_new_epoch_are_for_single_batches(tmp_path: Path) -> 
 
 
 def test_a_full_disk_at_every_byte(tmp_path: Path) -> None:
-    """Nothing of the run stays, and each of its batches is refused then, as one that comes alone is."""
+    """Nothing of the run stays, and the log takes nothing any more, as after a batch that comes alone."""
     run = run_of([batch(b"second"), batch(b"third")])
     for room in range(len(run.data)):
         disk = FaultyDisk()
@@ -167,12 +167,12 @@ def test_a_full_disk_at_every_byte(tmp_path: Path) -> None:
         append(log, batch(b"first"))
         size = log.size_bytes
         disk.room = room
-        assert log.append_run(run, 0, NOW_MS) is None
+        with pytest.raises(KafkaError) as refused:
+            log.append_run(run, 0, NOW_MS)
+        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
         assert (log.log_end_offset, log.size_bytes) == (1, size)
         assert os.fstat(log.active_segment.file.fd).st_size == size
-        disk.room = 0
-        with pytest.raises(KafkaError) as refused:
-            log.append_prepared(next(run.batches()), 0, NOW_MS)
-        assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
         disk.room = 1 << 40
         assert log.append_run(run, 0, NOW_MS) is None
+        with pytest.raises(KafkaError, match="offline"):
+            log.append_prepared(next(run.batches()), 0, NOW_MS)

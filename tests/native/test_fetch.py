@@ -287,6 +287,7 @@ class Answers:
     def __init__(self) -> None:
         self.frames: list[bytes] = []
         self.settle: Callable[[], None] | None = None
+        self.failure: Exception | None = None
 
     def add_frame(self, chunks: list[Chunk]) -> None:
         body = join_chunks(chunks)

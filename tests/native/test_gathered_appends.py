@@ -12,7 +12,7 @@ import pytest
 from ottla.config.broker_config import BrokerConfig
 from ottla.server.broker import Broker
 from ottla.server.context import RequestContext
-from ottla.server.dispatch import Dispatcher
+from ottla.server.dispatch import CloseConnection, Dispatcher
 from ottla.server.quick_answers import quick_answers
 from ottla.server.topic_creation import create_topics
 from ottla.wire.api_keys import ApiKey
@@ -219,10 +219,10 @@ async def test_a_disk_that_refuses(sides: tuple[Side, Side], monkeypatch: pytest
     assert refused.responses[0].partition_responses[0].error_code == ErrorCode.KAFKA_STORAGE_ERROR
 
 
-async def test_a_bug_of_ours_is_told_and_harms_no_other_partition(
+async def test_a_bug_of_ours_ends_its_connections_and_harms_no_other_partition(
     sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nobody waits for an answer that does not come."""
+    """Who cannot be answered is sent away, after the answers before, so that nobody waits for one in vain."""
     gathers, usual = sides
     (topic_id,) = usual.broker.partitions.indexes[1]
     for partition in range(2):
@@ -232,13 +232,38 @@ async def test_a_bug_of_ours_is_told_and_harms_no_other_partition(
     monkeypatch.setattr(broken.log, "append_run", lambda *_: 1 / 0)
     for partition in range(2):
         gathers.send(partition, produce(topic_id, 9, plain_batch(), partition))
+    gathers.send(1, produce(topic_id, 9, plain_batch(), 0))
+    gathers.send(1, produce(topic_id, 9, plain_batch(), 1))
     gathers.crowd.end_pass()
-    codes = [
-        decode(ProduceResponse, 9, frames[-1][4 + 4 + 1 :]).responses[0].partition_responses[0].error_code
-        for frames in gathers.answers()[:2]
+    assert [len(frames) for frames in gathers.answers()] == [1, 2, 0, 0]
+    assert [type(outbox.failure) for outbox in gathers.outboxes[:3]] == [
+        CloseConnection,
+        CloseConnection,
+        type(None),
     ]
-    assert codes == [ErrorCode.UNKNOWN_SERVER_ERROR, ErrorCode.NONE]
     assert "append failed partition=t-0" in caplog.text
+    assert gathers.broker.partitions.by_name("t", 1).log.log_end_offset == 3
+
+
+async def test_a_bug_with_one_batch_of_a_run(
+    sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The others of its run are answered."""
+    gathers, usual = sides
+    (topic_id,) = usual.broker.partitions.indexes[1]
+    partition = gathers.broker.partitions.by_name("t", 0)
+    append = partition.log.append_prepared
+    monkeypatch.setattr(partition.log, "append_run", lambda *_: None)
+    monkeypatch.setattr(
+        partition.log,
+        "append_prepared",
+        lambda batch, *rest: append(batch, *rest) if len(batch.buf) < 100 else 1 / 0,
+    )
+    for client, size in enumerate((1, 1000, 1)):
+        gathers.send(client, produce(topic_id, 9, plain_batch(bytes(size))))
+    gathers.crowd.end_pass()
+    assert [len(frames) for frames in gathers.answers()] == [1, 0, 1, 0]
+    assert [outbox.failure is None for outbox in gathers.outboxes] == [True, False, True, True]
 
 
 async def test_very_many_bytes_are_written_before_the_end(sides: tuple[Side, Side]) -> None:

@@ -9,12 +9,12 @@ import pytest
 import trio
 import trio.testing
 
-from ottla.server.connection import Connection
+from ottla.server.connection import BASE_BUFFER_BYTES, Connection
 from ottla.server.dispatch import CloseConnection
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.output import Outbox
 from ottla.server.ready_clients import ReadyClients, ready_clients
-from tests.server.echoing import MAX_FRAME_BYTES, Client, framed
+from tests.server.echoing import MAX_FRAME_BYTES, Client, Waiting, framed
 
 
 class Owing:
@@ -24,29 +24,37 @@ class Owing:
         self._clients = clients
         self._owed: list[tuple[Outbox, bytes]] = []
         self.were_owed = 0
+        self.waiting: list[Waiting] = []
 
     def connection_closed(self) -> None:
         """Nothing is kept for a connection."""
 
-    def answer(self, frame: memoryview, outbox: Outbox) -> None:
+    def answer(self, frame: memoryview, outbox: Outbox) -> Waiting | None:
         if frame[:3] == b"owe" and self._clients.is_crowded:
             if not self._owed:
                 self._clients.call_at_end(self._settle)
             self._owed.append((outbox, bytes(frame)))
             outbox.settle = self._settle
             self.were_owed += 1
-            return
+            return None
         if outbox.settle is not None:
             outbox.settle()
         if frame == b"bad":
             raise CloseConnection("bad")
+        if frame[:4] == b"wait":
+            self.waiting.append(Waiting(bytes(frame)))
+            return self.waiting[-1]
         outbox.add_frame([bytes(frame)])
+        return None
 
     def _settle(self) -> None:
         owed, self._owed = self._owed, []
         for outbox, frame in owed:
             outbox.settle = None
-            outbox.add_frame([frame])
+            if frame == b"owe fail":
+                outbox.failure = CloseConnection("it could not be done")
+            elif outbox.failure is None:
+                outbox.add_frame([frame])
 
 
 @asynccontextmanager
@@ -115,6 +123,49 @@ async def test_a_client_that_leaves_with_its_request() -> None:
         first.send_now(framed(b"owe 1"))
         second.send_now(framed(b"owe 2"))
         first.sock.close()
+        assert await second.receive(9) == framed(b"owe 2")
+
+
+async def test_a_client_that_has_no_more_to_say_but_listens() -> None:
+    """It has its answer, though the end came with its request."""
+    dispatcher = Owing(of_this_run())
+    async with connections(dispatcher, 2) as [first, second]:
+        first.send_now(framed(b"owe 1"))
+        first.sock.shutdown(socket.SHUT_WR)
+        second.send_now(framed(b"owe 2"))
+        assert await first.receive(9) == framed(b"owe 1")
+        assert await second.receive(9) == framed(b"owe 2")
+    assert dispatcher.were_owed == 2
+
+
+async def test_a_request_that_waits_behind_what_is_owed() -> None:
+    """In the same pass, and with more behind it: that has to wait, too."""
+    dispatcher = Owing(of_this_run())
+    owed = framed(b"owe" + bytes(BASE_BUFFER_BYTES - 4 - 3 - 6), b"owe")
+    async with connections(dispatcher, 2) as [first, second]:
+        first.send_now(owed + framed(b"wait60", b"wait61", b"now"))
+        second.send_now(framed(b"owe 2"))
+        assert await first.receive(len(owed)) == owed
+        assert await second.receive(9) == framed(b"owe 2")
+        assert dispatcher.were_owed >= 2
+        for number, frame in enumerate((b"wait60", b"wait61")):
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            assert len(dispatcher.waiting) == number + 1
+            waiting = dispatcher.waiting[number]
+            waiting.is_ready = True
+            assert waiting.wake is not None
+            waiting.wake()
+            assert await first.receive(10) == framed(frame)
+        assert await first.receive(7) == framed(b"now")
+
+
+async def test_what_is_owed_and_cannot_be_given() -> None:
+    """The connection ends behind the answers before it."""
+    dispatcher = Owing(of_this_run())
+    async with connections(dispatcher, 2) as [first, second]:
+        first.send_now(framed(b"owe 1", b"owe fail", b"owe 3"))
+        second.send_now(framed(b"owe 2"))
+        assert await first.receive(100) == framed(b"owe 1")
         assert await second.receive(9) == framed(b"owe 2")
 
 
