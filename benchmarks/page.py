@@ -54,8 +54,9 @@ How late Ottla's event loop was for somebody who came at any moment of a part, i
 when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all. A
 process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy;
 *own* is the CPU time that the loop's thread used between two waits, which is the broker's alone, and *in* the functions
-that were under way when that was most. It is left empty where it was too short to be seen. The longest of all are
-what a thread meets that does nothing else, too; see the last rows of [the machine](#the-machine).
+that were under way when that was most. It is left empty where it was too short to be seen. A part is looked at from
+its beginning to its end, the moments between its runs among it, in which free memory is taken back from the host of a
+virtual machine: that may hold up all its cores, and whoever is at work then is charged for it.
 """
 
 
