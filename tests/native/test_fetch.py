@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.config.broker_config import BrokerConfig
 from ottla.log_store.validation import AppendOrigin
 from ottla.server.broker import Broker
 from ottla.server.context import RequestContext
@@ -20,12 +19,10 @@ from ottla.server.parked import ParkedAnswer
 from ottla.server.partition_table import PartitionTable
 from ottla.server.quick_answers import quick_answers
 from ottla.server.quick_fetch import quick_fetch
-from ottla.server.topic_creation import create_topics
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.chunks import Chunk, FileSlice, join_chunks
 from ottla.wire.errors import KafkaError, MalformedMessage
 from ottla.wire.headers import decode_request_header
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchPartition,
@@ -39,6 +36,7 @@ from ottla.wire.messages.fetch import (
 from ottla.wire.records import Record, build_batch
 from ottla.wire.records.control import ControlType, build_end_txn_marker
 from ottla.wire.schema import decode
+from tests.native.brokers import open_broker
 from tests.native.test_requests import (
     OFFSETS,
     TOPIC_ID,
@@ -355,12 +353,7 @@ async def sides(
     monkeypatch.setattr("ottla.server.quick_fetch.speed", speed)
     made = []
     for name in ("quick", "usual"):
-        (tmp_path / name).mkdir()
-        properties = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path / name)}
-        config = BrokerConfig.load(properties)
-        broker = await Broker.open(config, config.listeners(), random.Random(1))
-        topic = CreatableTopic(name="t", num_partitions=2, replication_factor=1)
-        await create_topics(broker, CreateTopicsRequest(topics=[topic]))
+        broker = await open_broker(tmp_path / name, 2)
         made.append(Side(broker, is_quick=name == "quick"))
     yield made[0], made[1]
     for side in made:

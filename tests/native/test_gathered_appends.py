@@ -9,15 +9,12 @@ from typing import Any
 
 import pytest
 
-from ottla.config.broker_config import BrokerConfig
 from ottla.server.broker import Broker
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import CloseConnection, Dispatcher
 from ottla.server.quick_answers import quick_answers
-from ottla.server.topic_creation import create_topics
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import ErrorCode
-from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from ottla.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from ottla.wire.messages.produce import (
     PartitionProduceData,
@@ -27,6 +24,7 @@ from ottla.wire.messages.produce import (
 )
 from ottla.wire.records import Record, build_batch
 from ottla.wire.schema import decode
+from tests.native.brokers import open_broker
 from tests.native.test_fetch import Answers
 from tests.native.test_requests import request_frame
 
@@ -93,13 +91,8 @@ async def sides(
     monkeypatch.setattr("ottla.server.quick_answers.speed", speed)
     made = []
     for name in ("gathers", "usual"):
-        (tmp_path / name).mkdir()
-        properties = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path / name)}
-        config = BrokerConfig.load(properties)
-        broker = await Broker.open(config, config.listeners(), random.Random(1))
+        broker = await open_broker(tmp_path / name, PARTITIONS)
         monkeypatch.setattr(broker, "now_ms", lambda: NOW_MS)
-        topic = CreatableTopic(name="t", num_partitions=PARTITIONS, replication_factor=1)
-        await create_topics(broker, CreateTopicsRequest(topics=[topic]))
         made.append(Side(broker, gathers=name == "gathers"))
     yield made[0], made[1]
     for side in made:
