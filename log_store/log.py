@@ -22,7 +22,6 @@ from pathlib import Path
 from ottla.config.topic_config import TopicConfig
 from ottla.log_store import deletion, durability, partition_metadata, reads, timestamps
 from ottla.log_store.appends import AppendResult, append_batches, repeated
-from ottla.log_store.batch_run import BatchRun
 from ottla.log_store.deletion import DeletedFile
 from ottla.log_store.durability import failed, failing
 from ottla.log_store.files import OS_FILE_SYSTEM, FileSystem
@@ -176,8 +175,8 @@ class Log:
         """Go by another config from the next append on."""
         self.config = config
         self.rules = rules_of(config)
-        self._segment_bytes = config.max_segment_bytes
-        self._segment_ms = config.max_segment_ms
+        self.segment_bytes = config.max_segment_bytes
+        self.segment_ms = config.max_segment_ms
         self.flush_messages = config.flush_messages
         for segment in self.segments[-1:]:
             self.configure(segment)
@@ -269,40 +268,6 @@ class Log:
             end_offset - self.recovery_point >= self.flush_messages,
         )
 
-    def append_run(self, run: BatchRun, leader_epoch: int, now_ms: int) -> list[int] | None:
-        """Append all batches of a run in one write; returns the first offset of each. None says that something has to
-        be done between them, and nothing has happened: each is to be appended by itself. KafkaError if the disk
-        refused."""
-        segment = self.segments[-1]
-        epochs = self.leader_epochs
-        end_offset = self.log_end_offset + run.records
-        producers = self.producers.next_of_run(run) if run.has_producers else ()
-        if (
-            self.failure is not None
-            or producers is None
-            or leader_epoch != epochs.latest_epoch
-            or epochs.is_unwritten
-            or not segment.has_room_for(run, end_offset - 1, self._segment_bytes)
-            or segment.waited_for_roll_ms(now_ms, run.greatest_timestamp)
-            > self._segment_ms - segment.roll_jitter_ms
-        ):
-            return None
-        offsets = run.number(self.log_end_offset, leader_epoch)
-        try:
-            segment.append_run(run, offsets)
-        except OSError as error:
-            raise failed(self, "append", error) from error
-        self.log_end_offset = self.producers.map_end_offset = end_offset
-        for slot, entry in enumerate(producers):
-            if entry is not None:
-                records, timestamp, _, _, sequence = run.heads[slot]
-                base_offset = offsets[slot]
-                entry.add_next(
-                    sequence, sequence + records - 1, base_offset, base_offset + records - 1, timestamp
-                )
-        del offsets[-1]
-        return offsets
-
     def assign_epoch(self, leader_epoch: int, start_offset: int) -> None:
         with failing(self, "leader epoch"):
             self.leader_epochs.assign(leader_epoch, start_offset)
@@ -311,20 +276,20 @@ class Log:
         """The segment that takes an append of `size` bytes, rolled if the active one should not."""
         segment = self.segments[-1]
         segment_size = segment.file.size
-        if size > self._segment_bytes:
+        if size > self.segment_bytes:
             raise KafkaError(
                 ErrorCode.RECORD_LIST_TOO_LARGE,
-                f"{size} bytes do not fit into a segment of segment.bytes={self._segment_bytes}.",
+                f"{size} bytes do not fit into a segment of segment.bytes={self.segment_bytes}.",
             )
         if (
-            segment_size + size > self._segment_bytes
+            segment_size + size > self.segment_bytes
             or segment.offset_index.is_full
             or segment.time_index.is_full
             or last_offset - segment.base_offset > 0x7FFFFFFF
             or (
                 segment_size
                 and segment.waited_for_roll_ms(now_ms, max_timestamp)
-                > self._segment_ms - segment.roll_jitter_ms
+                > self.segment_ms - segment.roll_jitter_ms
             )
         ):
             return self.roll(now_ms)
@@ -364,7 +329,7 @@ class Log:
         from ottla.log_store.recovery import remove_segment_files
 
         config = self.config
-        preallocate = self._segment_bytes if config.preallocate else 0
+        preallocate = self.segment_bytes if config.preallocate else 0
         for attempt in (0, 1):
             try:
                 segment = Segment.create(
@@ -386,7 +351,7 @@ class Log:
 
     def configure(self, segment: Segment) -> None:
         segment.index_interval_bytes = self.config.index_interval_bytes
-        jitter = min(self.config.segment_jitter_ms, self._segment_ms)
+        jitter = min(self.config.segment_jitter_ms, self.segment_ms)
         segment.roll_jitter_ms = random.randrange(jitter) if jitter > 0 else 0
 
     def remove_segments(self, segments: list[Segment]) -> None:
@@ -451,11 +416,7 @@ class Log:
 
     def aborted_transactions(self, offset: int, result: ReadResult) -> list[AbortedTxn]:
         """The aborted transactions a read_committed consumer must leave out of what `read` gave it."""
-        active = self.segments[-1]
-        if result.segment_base_offset == active.base_offset and not active.txn_index.has_entries:
-            return []  # as at the end of most logs
-        with failing(self, "read"):
-            return reads.aborted_transactions(self, offset, result)
+        return reads.aborted_transactions(self, offset, result)
 
     def slot_of(self, offset: int) -> int:
         return max(0, bisect_right(self.segments, offset, key=base_offset_of) - 1)

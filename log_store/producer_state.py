@@ -12,9 +12,8 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.log_store.batch_run import BatchRun
 from ottla.log_store.files import (
     DELETED_SUFFIX,
     SNAPSHOT_SUFFIX,
@@ -29,6 +28,9 @@ from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.control import ControlType, control_type_of, coordinator_epoch_of
 from ottla.wire.records.header import TRANSACTIONAL_BIT, BatchView
 from ottla.wire.records.records import iter_records
+
+if TYPE_CHECKING:
+    from ottla.log_store.batch_run import BatchRun
 
 logger = logging.getLogger("ottla.log_store")
 

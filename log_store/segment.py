@@ -17,9 +17,8 @@ import os
 import struct
 from bisect import bisect_left
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from ottla.log_store.batch_run import BatchRun
 from ottla.log_store.files import (
     DELETED_SUFFIX,
     LOG_SUFFIX,
@@ -46,6 +45,9 @@ from ottla.wire.records.header import (
     CorruptBatch,
     batch_size_at,
 )
+
+if TYPE_CHECKING:
+    from ottla.log_store.batch_run import BatchRun
 
 logger = logging.getLogger("ottla.log_store")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ottla.log_store.appends import AppendResult
-from ottla.log_store.batch_run import BatchRun
+from ottla.log_store.batch_run import BatchRun, append_run
 from ottla.log_store.log import Log
 from ottla.log_store.validation import (
     AppendOrigin,
@@ -107,7 +107,7 @@ class Partition:
     def append_run(self, run: BatchRun, now_ms: int) -> list[int] | None:
         """Append the batches of several producers in one write: the first offset of each; None if each is to be
         appended by itself. Raises KafkaError."""
-        offsets = self.log.append_run(run, self.leader_epoch, now_ms)
+        offsets = append_run(self.log, run, self.leader_epoch, now_ms)
         if offsets is not None:
             self._note_append()
         return offsets

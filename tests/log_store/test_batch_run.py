@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ottla.log_store.batch_run import BatchRun
+from ottla.log_store.batch_run import BatchRun, append_run
 from ottla.log_store.log import Log
 from ottla.log_store.validation import AppendOrigin
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -74,7 +74,7 @@ def test_the_same_files_as_one_by_one(
         segments = len(alone.segments)
         expected = [append(alone, memoryview(bytearray(data))) for data in batches]
         gathered = run_of(batches)
-        offsets = together.append_run(gathered, 0, NOW_MS)
+        offsets = append_run(together, gathered, 0, NOW_MS)
         if offsets is None:
             assert len(alone.segments) > segments or index_bytes == 48
             offsets = [together.append_prepared(view, 0, NOW_MS).base_offset for view in gathered.batches()]
@@ -103,7 +103,7 @@ def test_producers_go_on_where_they_were(tmp_path: Path) -> None:
             producer_batch(3, sequence=3, producer_id=1),
         ]
     )
-    assert log.append_run(run, 0, NOW_MS) == [3, 5, 6, 7]
+    assert append_run(log, run, 0, NOW_MS) == [3, 5, 6, 7]
     for opened in (log, reopen(log, clean=False, recovery_point=0)):
         assert opened.producers.producers[1].last_sequence == 5
         assert opened.producers.producers[1].last_offset == 9
@@ -131,7 +131,7 @@ def test_a_producer_that_must_be_looked_at(tmp_path: Path, batches: list[memoryv
     """Nothing is appended."""
     log = new_log(tmp_path)
     append(log, producer_batch(sequence=0))
-    assert log.append_run(run_of(batches), 0, NOW_MS) is None
+    assert append_run(log, run_of(batches), 0, NOW_MS) is None
     assert (log.log_end_offset, log.producers.producers[7].last_sequence) == (1, 0)
 
 
@@ -139,23 +139,23 @@ def test_a_producer_in_a_transaction_must_be_looked_at(tmp_path: Path) -> None:
     """It may not write outside of it."""
     log = new_log(tmp_path)
     append(log, producer_batch(sequence=0, is_transactional=True))
-    assert log.append_run(run_of([producer_batch(sequence=1)]), 0, NOW_MS) is None
+    assert append_run(log, run_of([producer_batch(sequence=1)]), 0, NOW_MS) is None
     marker = build_end_txn_marker(
         ControlType.COMMIT, timestamp=NOW_MS, producer_id=7, producer_epoch=0, coordinator_epoch=0
     )
     append(log, memoryview(bytearray(marker)), origin=AppendOrigin.COORDINATOR)
-    assert log.append_run(run_of([producer_batch(sequence=1)]), 0, NOW_MS) == [2]
+    assert append_run(log, run_of([producer_batch(sequence=1)]), 0, NOW_MS) == [2]
 
 
 def test_an_empty_log_and_a_new_epoch_are_for_single_batches(tmp_path: Path) -> None:
     """The first batch says how old a segment is, and an epoch is written down first."""
     log = new_log(tmp_path)
-    assert log.append_run(run_of([batch(b"one")]), 0, NOW_MS) is None
+    assert append_run(log, run_of([batch(b"one")]), 0, NOW_MS) is None
     append(log, batch(b"one"))
-    assert log.append_run(run_of([batch(b"two")]), 0, NOW_MS) == [1]
-    assert log.append_run(run_of([batch(b"three")]), 1, NOW_MS) is None
+    assert append_run(log, run_of([batch(b"two")]), 0, NOW_MS) == [1]
+    assert append_run(log, run_of([batch(b"three")]), 1, NOW_MS) is None
     append(log, batch(b"three"), epoch=1)
-    assert log.append_run(run_of([batch(b"four")]), 1, NOW_MS) == [3]
+    assert append_run(log, run_of([batch(b"four")]), 1, NOW_MS) == [3]
 
 
 def test_a_full_disk_at_every_byte(tmp_path: Path) -> None:
@@ -168,11 +168,11 @@ def test_a_full_disk_at_every_byte(tmp_path: Path) -> None:
         size = log.size_bytes
         disk.room = room
         with pytest.raises(KafkaError) as refused:
-            log.append_run(run, 0, NOW_MS)
+            append_run(log, run, 0, NOW_MS)
         assert refused.value.code == ErrorCode.KAFKA_STORAGE_ERROR
         assert (log.log_end_offset, log.size_bytes) == (1, size)
         assert os.fstat(log.active_segment.file.fd).st_size == size
         disk.room = 1 << 40
-        assert log.append_run(run, 0, NOW_MS) is None
+        assert append_run(log, run, 0, NOW_MS) is None
         with pytest.raises(KafkaError, match="offline"):
             log.append_prepared(next(run.batches()), 0, NOW_MS)
