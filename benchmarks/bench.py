@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from benchmarks import clients
 from benchmarks.client_process import run_client
 from benchmarks.first_acknowledgement import FirstAcknowledgement
-from benchmarks.free_memory import use_free_memory
 from benchmarks.measures import Entry, Figures, Measure
 from benchmarks.process_figures import Stopwatch
 from benchmarks.report import Section
@@ -25,7 +24,6 @@ OTTLA, KAFKA = "ottla", "kafka"
 MACHINE = "machine"  # in place of a broker: what the machine can do by itself
 BROKER_NAMES = (OTTLA, KAFKA)
 DELETE_SECONDS = 1.5
-CLIENT_BYTES = 200_000_000
 # Files of deleted topics go at once, on both brokers; all else is by default.
 SHARED_SETTINGS = {"log.segment.delete.delay.ms": "100"}
 
@@ -92,13 +90,7 @@ class Bench:
 
     def run(self, function: Callable[..., Stopwatch], **arguments: Any) -> Stopwatch:
         """Call a client's function on the broker in a process of its own."""
-        self.have_memory()
         return run_client(self.broker, function, **arguments)
-
-    def have_memory(self, writes: int = 0, clients: int = 1) -> None:
-        """Have memory at hand for so many bytes of records, in the page cache and in the queue of a client, and for
-        what clients take besides. In a short run they take little."""
-        use_free_memory(writes * 11 // 5 + (0 if self.quick else clients * CLIENT_BYTES))
 
     def note(
         self, measure: Measure, value: float, watch: Stopwatch | None = None, unhindered: float = 0.0

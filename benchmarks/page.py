@@ -39,8 +39,8 @@ out of reach for a broker that costs nothing and answers at once; the *machine*,
 *broker*. Where the client is the limit, a ratio of 1 is all that can be asked of a broker.
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
-What is free in a virtual machine may be its host's, and cost its first user more than all else that is done with it: as
-much memory as a run needs is used once before its clock runs, so that neither broker pays for it.
+What is free in a virtual machine may be given back to its host, and cost its next user more than all else that is done
+with it: the free memory is used once when a run begins and kept from going back, so that neither broker pays for it.
 CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
 Kafka's.
 

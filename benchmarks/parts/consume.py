@@ -97,7 +97,6 @@ def _read_once(bench: Bench, topic: str, kind: Kind, count: int) -> Stopwatch:
             connections=kind.consumers,
         )
     if kind.consumers > 1:
-        bench.have_memory(clients=kind.consumers)
         return bench.run(clients.fetch_together, topic=topic, count=count, consumers=kind.consumers)
     return bench.run(clients.fetch, topic=topic, count=count)
 

@@ -61,7 +61,6 @@ def measure_machine(bench: Bench) -> None:
     bench.note(COUNT_LONGEST, max(_own_times(lambda: None, bench.size(3_000_000, 300_000))) * 1000)
     with tempfile.TemporaryFile(buffering=0) as file:
         count = bench.size(2_000, 128)
-        bench.have_memory(count * MB // 2)
         appends = _own_times(lambda: file.write(block), count)
     for measure, share in ((APPEND_USUAL, 0.5), (APPEND_LATE, 0.999), (APPEND_LONGEST, 1.0)):
         bench.note(measure, percentile(appends, share) * 1000)

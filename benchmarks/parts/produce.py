@@ -66,7 +66,6 @@ def measure_produce(bench: Bench) -> None:
 
 
 def _send(bench: Bench, topic: str, kind: Kind, count: int) -> Stopwatch:
-    bench.have_memory(count * kind.size)
     if kind.batch:
         return bench.run(
             raw_load.produce,

@@ -31,14 +31,11 @@ def measure_tools(bench: Bench) -> None:
     for topic in ("tool-1024", "tool-100", "tool-latency"):
         bench.create_topic(topic)
     count = bench.size(1_600_000, 150_000)
-    bench.have_memory(count * 1024)
     watch = java_tools.producer_performance(broker, "tool-1024", 1024, count, "all")
     _note(bench, PRODUCE, PRODUCE_CPU, watch)
     if not bench.quick:
-        bench.have_memory(SMALL_RECORDS * 100)
         watch = java_tools.producer_performance(broker, "tool-100", 100, SMALL_RECORDS, "1")
         _note(bench, SMALL, SMALL_CPU, watch)
-    bench.have_memory()
     _note(bench, CONSUME, CONSUME_CPU, java_tools.consumer_performance(broker, "tool-1024", 1024, count))
     count = bench.size(8_000, 1_500)
     watch = java_tools.end_to_end_latency(broker, "tool-latency", count)

@@ -22,7 +22,6 @@ STRETCH_SECONDS, STRETCHES, QUICK_STRETCHES = 0.6, 15, 2
 WARM_UP_SECONDS = 0.2
 COMMIT_SECONDS = 0.1
 FULL_QUEUE_SECONDS = 0.0001
-MOST_BYTES_PER_SECOND = 1_000_000_000
 TOOL_RUNS, TOOL_RECORDS = 3, 250_000
 COUNT_SECONDS, QUICK_COUNT_SECONDS = 4.0, 1.0
 PRODUCERS = 20
@@ -65,7 +64,6 @@ def _measure_librdkafka(bench: Bench) -> None:
         speeds: dict[Load, float] = {}
         for load in (plain, transactional) if number % 2 else (transactional, plain):
             topic = bench.create_topic(f"load-{number}-{len(speeds)}")
-            bench.have_memory(int(STRETCH_SECONDS * MOST_BYTES_PER_SECOND))
             load.send(topic, WARM_UP_SECONDS)
             speeds[load] = load.run(topic, STRETCH_SECONDS)
             bench.delete_topics(rest_seconds=0)
@@ -98,7 +96,6 @@ def _measure_tool(bench: Bench) -> None:
 
 
 def _tool(bench: Bench, topic: str, **settings: Any) -> float:
-    bench.have_memory(TOOL_RECORDS * len(VALUE))
     watch = java_tools.producer_performance(bench.broker, topic, len(VALUE), TOOL_RECORDS, "all", **settings)
     return watch.result["MB/s"]
 
