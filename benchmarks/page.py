@@ -54,10 +54,7 @@ How late Ottla's event loop was for somebody who came at any moment of a part, i
 when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all. A
 process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy;
 *own* is the CPU time that the loop's thread used between two waits, which is the broker's alone, and *in* the functions
-that were under way when that was most. It is left empty where it was too short to be seen. A part is looked at from
-its beginning to its end, the moments between its runs among it, in which free memory is taken back from the host of a
-virtual machine. That stops all its cores at times, and whoever is at work then is charged for it: a broker that does
-nothing shows 240 ms of its own beside it.
+that were under way when that was most. It is left empty where it was too short to be seen.
 """
 
 

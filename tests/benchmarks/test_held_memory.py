@@ -33,7 +33,9 @@ def test_a_page_of_each_block_is_kept() -> None:
     assert _own_bytes() - before < BLOCKS * PAGE_BYTES + size // 8
 
 
-@pytest.mark.parametrize(("most", "held"), [(3 * BLOCK_BYTES + 1, 3 * BLOCK_BYTES), (BLOCK_BYTES - 1, 0), (0, 0)])
+@pytest.mark.parametrize(
+    ("most", "held"), [(3 * BLOCK_BYTES + 1, 3 * BLOCK_BYTES), (BLOCK_BYTES - 1, 0), (0, 0)]
+)
 def test_no_more_than_is_asked_for(most: int, held: int) -> None:
     """In whole blocks."""
     with held_memory.held_memory(most) as size:
