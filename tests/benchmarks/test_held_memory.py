@@ -53,3 +53,11 @@ def test_the_system_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     """How much is free; else nothing would be held."""
     monkeypatch.undo()
     assert held_memory.available_bytes() > 0
+
+
+def test_nothing_stays_open() -> None:
+    """The pipes are closed with it."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with held_memory.held_memory(3 * BLOCK_BYTES):
+        assert len(list(Path("/proc/self/fd").iterdir())) == before + 2
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
