@@ -77,16 +77,19 @@ class ProducerState:
 
     # ---- appends
 
-    def next_of(self, batch: BatchView) -> ProducerEntry | None:
-        """The producer whose next batch this plainly is, so that it repeats nothing and needs no more checks: it goes
-        on where the last one ended, in the same transaction or outside of any. None says that it must be looked at."""
-        entry = self.producers.get(batch.producer_id)
+    def next_of(
+        self, producer_id: int, epoch: int, sequence: int, *, is_transactional: bool
+    ) -> ProducerEntry | None:
+        """The producer whose next batch plainly begins with this sequence, so that it repeats nothing and needs no more
+        checks: it goes on where the last one ended, in the same transaction or outside of any. None says that the
+        batch must be looked at."""
+        entry = self.producers.get(producer_id)
         if (
             entry is None
-            or entry.producer_epoch != batch.producer_epoch
+            or entry.producer_epoch != epoch
             or not entry.batches
-            or entry.batches[-1].last_sequence + 1 != batch.base_sequence
-            or (entry.current_txn_first_offset is not None) != bool(batch.attributes & TRANSACTIONAL_BIT)
+            or entry.batches[-1].last_sequence + 1 != sequence
+            or (entry.current_txn_first_offset is not None) != is_transactional
             or self.verifications
         ):
             return None

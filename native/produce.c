@@ -79,8 +79,8 @@ static bool is_plain(const uint8_t *at, int64_t size) {
 /* read_produce(frame): the numbers of a Produce request for one partition with acks 1 or -1 and one ordinary batch, as it
  * is or compressed with LZ4, which belongs to a transaction if the request does: (version, correlation id, topic name or
  * id, partition, where the batch begins and ends, whether it is a plain one, how many records have no key, their least
- * timestamp, how many records there are, their greatest timestamp, producer id, producer epoch, first sequence). None for
- * any other request. Only of a plain batch the checksum has been looked at. */
+ * timestamp, (how many records there are, their greatest timestamp, producer id, producer epoch, first sequence)). None
+ * for any other request. Only of a plain batch the checksum has been looked at. */
 static PyObject *read_produce(PyObject *module, PyObject *frame) {
     Py_buffer view;
     if (PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE) < 0) return NULL;
@@ -109,7 +109,7 @@ static PyObject *read_produce(PyObject *module, PyObject *frame) {
     if (reader.at != NULL && reader.at == reader.end && read_batch(records, size, &batch, is_transactional)) {
         PyObject *name = topic_object(&topic);
         if (name != NULL)
-            found = Py_BuildValue("(iiNinniiLiLLii)", header.version, header.correlation_id, name, index,
+            found = Py_BuildValue("(iiNinniiL(iLLii))", header.version, header.correlation_id, name, index,
                                   (Py_ssize_t)(records - first), (Py_ssize_t)(records - first + size),
                                   (int)is_plain(records, size), batch.keyless,
                                   (long long)batch.least_timestamp, batch.count, (long long)batch.greatest_timestamp,

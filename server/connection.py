@@ -154,7 +154,7 @@ class Connection:
         task = self._task
         if task is None or self._parked is not None:
             return
-        self._begin_turn()
+        self._turn_ends = perf_counter() + _TURN_SECONDS
         if self._failure is not None or not self._proceed():
             self._task = None
             trio.lowlevel.reschedule(task)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from ottla.log_store.appends import AppendResult
-from ottla.log_store.batch_run import BatchRun, append_run
+from ottla.log_store.batch_run import BatchHead, BatchRun, append_run
 from ottla.log_store.log import Log
+from ottla.log_store.plain_append import append_plain
 from ottla.log_store.validation import (
     AppendOrigin,
     CostlyBatch,
@@ -103,6 +104,13 @@ class Partition:
         result = self.log.append_prepared(batch, self.leader_epoch, now_ms, verification)
         self._note_append()
         return result
+
+    def append_plain(self, batch: memoryview, head: BatchHead, now_ms: int) -> int | None:
+        """Append an ordinary batch: its first offset; None if it is to be appended as any other. Raises KafkaError."""
+        base_offset = append_plain(self.log, batch, head, self.leader_epoch, now_ms)
+        if base_offset is not None:
+            self._note_append()
+        return base_offset
 
     def append_run(self, run: BatchRun, now_ms: int) -> list[int] | None:
         """Append the batches of several producers in one write: the first offset of each; None if each is to be

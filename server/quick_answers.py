@@ -23,6 +23,7 @@ from ottla.wire.errors import KafkaError
 from ottla.wire.records.header import CODEC_MASK, TRANSACTIONAL_BIT, BatchView, patch
 
 if TYPE_CHECKING:
+    from ottla.log_store.log import Log
     from ottla.server.broker import Broker
     from ottla.server.ready_clients import ReadyClients
 
@@ -56,8 +57,7 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
         found = read_produce(frame)
         if found is None:
             return False
-        version, correlation_id, topic, index, begin, end, is_plain, keyless, least_timestamp = found[:9]
-        head = found[9:]
+        version, correlation_id, topic, index, begin, end, is_plain, keyless, least_timestamp, head = found
         partition = (by_name if version < _TOPIC_IDS_SINCE else by_id).get(topic, {}).get(index)
         if partition is None or partition.topic in INTERNAL_TOPICS:
             return False
@@ -73,34 +73,42 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
             or log.flush_messages != FOREVER_MS
         ):
             return False
+        data = frame[begin:end]
         if is_plain and gathered is not None and gathered.is_open():
-            gathered.add(frame[begin:end], head, (partition, outbox, version, correlation_id, topic, index))
+            gathered.add(data, head, (partition, outbox, version, correlation_id, topic, index))
             return True
         if outbox.settle is not None:
             outbox.settle()
-        batch = BatchView(frame[begin:end])
-        if not is_plain:
-            attributes = batch.attributes
-            if attributes & CODEC_MASK and rules.target_codec is not None:
-                return False
-            if attributes & TRANSACTIONAL_BIT:  # the transaction must have begun in this partition before
-                producer = log.producers.producers.get(batch.producer_id)
-                if producer is None or not producer.has_ongoing_txn(batch.producer_epoch):
-                    return False
-            if not batch.crc_matches():
-                return False
         try:
-            result = partition.append_prepared(batch, now_ms)
+            offset = partition.append_plain(data, head, now_ms) if is_plain else None
+            if offset is not None:
+                append_time_ms, start_offset = -1, log.log_start_offset
+            else:
+                batch = BatchView(data)
+                if not (is_plain or _may_be_appended(batch, log)):
+                    return False
+                offset, _, append_time_ms, start_offset, _, _ = partition.append_prepared(batch, now_ms)
         except KafkaError:
-            patch(batch.buf, 0, 0, -1)
+            patch(data, 0, 0, -1)
             return False
-        base_offset, _, append_time_ms, start_offset, _, _ = result
         outbox.add_bytes(
-            produce_answer(version, correlation_id, topic, index, base_offset, append_time_ms, start_offset)
+            produce_answer(version, correlation_id, topic, index, offset, append_time_ms, start_offset)
         )
         return True
 
     return answer
+
+
+def _may_be_appended(batch: BatchView, log: Log) -> bool:
+    """Whether there is nothing special about a batch that is not a plain one."""
+    attributes = batch.attributes
+    if attributes & CODEC_MASK and log.rules.target_codec is not None:
+        return False
+    if attributes & TRANSACTIONAL_BIT:  # the transaction must have begun in this partition before
+        producer = log.producers.producers.get(batch.producer_id)
+        if producer is None or not producer.has_ongoing_txn(batch.producer_epoch):
+            return False
+    return batch.crc_matches()
 
 
 def _fetch(broker: Broker) -> QuickAnswer:

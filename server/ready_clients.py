@@ -122,7 +122,7 @@ class ReadyClients:
         now = perf_counter()
         timers = self._timers
         if timeout <= 0 or self._runnable:
-            self._serve(self._left or self._epoll.poll(0, _EVENTS))
+            self._serve(self._left or self._epoll.poll(0, _EVENTS), now)
             return others.poll(0, max_events)
         ends = now + timeout
         while True:
@@ -134,7 +134,7 @@ class ReadyClients:
                 events = self._look(now, timers[0].at if timers and timers[0].at < ends else ends)
             woken_at = perf_counter()
             self.has_answered = False
-            has_others = self._serve(events)
+            has_others = self._serve(events, woken_at)
             now = perf_counter()
             self._is_brisk = self.has_answered and now - woken_at < _BRISK_SECONDS
             if has_others or self._runnable or now >= ends:
@@ -174,17 +174,12 @@ class ReadyClients:
             self._quick_returns -= 1
         return events
 
-    def _serve(self, events: list[tuple[int, int]]) -> bool:
+    def _serve(self, events: list[tuple[int, int]], now: float) -> bool:
         """Whether there was something among the others, too. What would take too long is left for the next turn."""
-        if self.watch is None:
-            return self._take_turn(events)
-        self.watch.begin()
-        others = self._take_turn(events)
-        self.watch.end()
-        return others
-
-    def _take_turn(self, events: list[tuple[int, int]]) -> bool:
-        ends = perf_counter() + _TURN_SECONDS
+        watch = self.watch
+        if watch is not None:
+            watch.begin()
+        ends = now + _TURN_SECONDS
         others = self._call(events, ends) if events else False
         timers = self._timers
         if timers and timers[0].at <= ends:
@@ -195,6 +190,8 @@ class ReadyClients:
                     self._soon.append(timer.function)
         if self._soon:
             self._call_soon(ends)
+        if watch is not None:
+            watch.end()
         return others
 
     def _call_soon(self, ends: float) -> None:

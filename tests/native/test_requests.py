@@ -113,11 +113,7 @@ def test_an_ordinary_produce_is_read(speed: ModuleType, **drawn: Any) -> None:
         transactional_id is None and len(batch) <= 4096,
         sum(record.key is None for record in drawn["batch"]),
         min(timestamps),
-        len(timestamps),
-        max(timestamps),
-        drawn["producer_id"],
-        -1,
-        0,
+        (len(timestamps), max(timestamps), drawn["producer_id"], -1, 0),
     )
 
 
@@ -174,11 +170,13 @@ def test_what_it_reads_of_damaged_bytes_is_what_python_reads(
         not view.attributes and view.crc_matches(),
         scan.keyless,
         view.base_timestamp + scan.least_timestamp_delta,
-        view.records_count,
-        view.max_timestamp,
-        view.producer_id,
-        view.producer_epoch,
-        view.base_sequence,
+        (
+            view.records_count,
+            view.max_timestamp,
+            view.producer_id,
+            view.producer_epoch,
+            view.base_sequence,
+        ),
     )
     assert frame[found[4] : found[5]] == bytes(data.records)
 
