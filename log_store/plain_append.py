@@ -14,12 +14,10 @@ if TYPE_CHECKING:
     from ottla.log_store.log import Log
 
 
-def append_plain(
-    log: Log, batch: memoryview, head: BatchHead, leader_epoch: int, now_ms: int
-) -> int | None:
-    """Append a batch that was found to be ordinary, as those of a BatchRun are; returns its first offset. None says that
-    something has to be done before it or looked at, and nothing has happened: it is to be appended the usual way.
-    KafkaError if the disk refused."""
+def append_plain(log: Log, batch: memoryview, head: BatchHead, leader_epoch: int, now_ms: int) -> int | None:
+    """Append a batch that was found to be ordinary, as those of a BatchRun are; returns its first offset. None says
+    that something has to be done before it or looked at, and nothing has happened: it is to be appended the usual
+    way. KafkaError if the disk refused."""
     records, timestamp, producer_id, producer_epoch, sequence = head
     producers = log.producers
     entry = None

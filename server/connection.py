@@ -166,7 +166,10 @@ class Connection:
         """Answer and receive. Returns whether that was all; if not, something is to be awaited, this connection has had
         its share of the loop, or it has ended."""
         try:
-            return (self._answer_frames() and self._receive()) or self._parked is not None or self._is_sending
+            has_some = self._end - self._start >= 4 or self._outbox.size_bytes or self._outbox.failure
+            if (not has_some or self._answer_frames()) and self._receive():
+                return True
+            return self._parked is not None or self._is_sending
         except Exception as failure:  # noqa: BLE001 - the task raises it, where all ends of a connection are told
             self._failure = failure
             return False
@@ -193,6 +196,8 @@ class Connection:
             self.last_active = perf_counter()
             if not self._answer_frames():
                 return False
+            if self._may_have_more and perf_counter() > self._turn_ends:
+                return False
         return not self._stopping
 
     def _answer_frames(self) -> bool:
@@ -201,25 +206,26 @@ class Connection:
         outbox = self._outbox
         if outbox.failure is not None:
             raise outbox.failure
-        if outbox.size_bytes:
-            if not self._send():
-                return False
-        elif self._end - self._start < 4:
-            return True
+        if outbox.size_bytes and not self._send():
+            return False
         self.busy = True
-        while self._end - self._start >= 4 and not self._stopping:
-            size = self._frame_size()
+        left = self._end - self._start
+        while left >= 4 and not self._stopping:
             begin = self._start + 4
-            if self._end - begin < size:
+            (size,) = _unpack_size(self._buffer, self._start)
+            if not 0 <= size <= self._max_frame_bytes:
+                raise self._bad_frame(size)
+            left -= 4 + size
+            if left < 0:
                 break
-            self._start = begin + size
-            rest = self._dispatcher.answer(self._view[begin : begin + size], outbox)
+            self._start = end = begin + size
+            rest = self._dispatcher.answer(self._view[begin:end], outbox)
             if rest is not None:
                 self._wait_for(rest)
                 return False
             if outbox.size_bytes > _FLUSH_BYTES and not self._send():
                 return False
-            if perf_counter() > self._turn_ends:
+            if left and perf_counter() > self._turn_ends:
                 return False
         if outbox.size_bytes:
             if self._ready_clients is not None:
@@ -365,16 +371,14 @@ class Connection:
         await self._outbox.flush()
         self.busy = False
 
-    def _frame_size(self) -> int:
-        size: int = _unpack_size(self._buffer, self._start)[0]
-        if 0 <= size <= self._max_frame_bytes:
-            return size
+    def _bad_frame(self, size: int) -> CloseConnection:
+        """Why a frame that says it has this size is not taken."""
         foreign = name_foreign_protocol(bytes(self._buffer[self._start : self._end][:16]))
         if foreign is not None:
-            raise CloseConnection(f"{foreign} bytes on a plaintext Kafka listener")
+            return CloseConnection(f"{foreign} bytes on a plaintext Kafka listener")
         if size < 0:
-            raise CloseConnection(f"negative frame length {size}")
-        raise CloseConnection(
+            return CloseConnection(f"negative frame length {size}")
+        return CloseConnection(
             f"frame of {size} bytes is over socket.request.max.bytes={self._max_frame_bytes}"
         )
 
@@ -388,7 +392,7 @@ class Connection:
                 self._drop_buffer()
         needed = BASE_BUFFER_BYTES
         if held >= 4:
-            needed = max(needed, 4 + self._frame_size())
+            needed = max(needed, 4 + _unpack_size(self._buffer, self._start)[0])
         if needed > len(self._buffer):
             # Announced bytes are only promised: more room is made when the bytes sent have filled what there is.
             if held == len(self._buffer):

@@ -211,7 +211,7 @@ class ReadyClients:
             function = functions.get(fd)
             if function is not None:
                 function(event)
-                if perf_counter() > ends:
+                if self.is_crowded and perf_counter() > ends:
                     self._left = events[number:]
                     break
             else:

@@ -107,7 +107,7 @@ def test_a_batch_that_is_plainly_the_next_needs_no_checks(
             entry.add_batch(of_epoch, BatchMetadata(first, first + size - 1, 0, size - 1, 5))
         entry.current_txn_first_offset = 3 if in_transaction else None
     view = BatchView(producer_batch(count, sequence=sequence, epoch=epoch, is_transactional=is_transactional))
-    found = states[0].next_of(view)
+    found = states[0].next_of(7, epoch, sequence, is_transactional=is_transactional)
     if found is None:
         return
     assert in_transaction == is_transactional
