@@ -13,6 +13,8 @@ CLIENT_IS_BUSY = 0.9
 MACHINE_IS_BUSY = 0.93
 # With fewer requests under way on average the broker mostly has nothing to do until the client has made the next one.
 FEW_UNDER_WAY = 0.5
+# A broker that uses less of a core has nothing to do for more than half of the time.
+BROKER_IS_IDLE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ def judge(measure: Measure, ottla: Sequence[Entry], kafka: Sequence[Entry], core
     value = statistics.median(entry.value for entry in ottla)
     limit = limit_of(ottla, cores)
     ratio = statistics.median(ratios)
-    if aim is not None and is_out_of_reach(aim, ratio, limit, ottla):
+    has_idle_broker = limit == "broker" and measure.more_is_better and is_idle(ottla)
+    if has_idle_broker or (aim is not None and is_out_of_reach(aim, ratio, limit, ottla)):
         limit = "client"
     is_met = None if aim is None else aim.is_met(ratio, value, limit)
     return Verdict(value, statistics.median(entry.value for entry in kafka), ratios, limit, is_met)
@@ -136,6 +139,12 @@ def limit_of(entries: Sequence[Entry], cores: int) -> str:
         return "machine"
     under_way = statistics.median(entry.under_way for entry in entries)
     return "client" if 0 < under_way < FEW_UNDER_WAY else "broker"
+
+
+def is_idle(entries: Sequence[Entry]) -> bool:
+    """Whether the broker had nothing to do most of the time, as far as anybody looked. What is sent in a second is
+    counted of clients that have several requests under way, so there it is not what they wait for."""
+    return 0 < statistics.median(entry.broker_cores for entry in entries) < BROKER_IS_IDLE
 
 
 def is_out_of_reach(aim: Aim, ratio: float, limit: str, entries: Sequence[Entry]) -> bool:

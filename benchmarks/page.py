@@ -34,9 +34,10 @@ Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so
 part has written, and `group.initial.rebalance.delay.ms=0`.
 
 `limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time,
-when a producer that may send several requests had less than half of one under way on average, or when the aim would be
-out of reach for a broker that costs nothing and answers at once; the *machine*, when all cores were in use; else the
-*broker*. Where the client is the limit, a ratio of 1 is all that can be asked of a broker.
+when a producer that may send several requests had less than half of one under way on average, when the broker had
+nothing to do for more than half of the time, or when the aim would be out of reach for a broker that costs nothing and
+answers at once; the *machine*, when all cores were in use; else the *broker*. Where the client is the limit, a ratio of
+1 is all that can be asked of a broker.
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
 What is free in a virtual machine may be given back to its host, and cost its next user more than all else that is done

@@ -18,7 +18,10 @@ enum {
     /* What keeps the interpreter's lock for less than a millisecond, as in validation.py. */
     MOST_UNPACKED_BYTES = 1024 * 1024,
     MOST_RECORDS = 200000,
-    MOST_PLAIN_BYTES = 4096,
+    MOST_SMALL_BYTES = 4096,
+    NOT_PLAIN = 0,
+    PLAIN_AND_SMALL = 1,
+    PLAIN = 2,
     LONGEST_TRANSACTIONAL_ID = 255, /* of those that are read here */
 };
 
@@ -70,17 +73,19 @@ static bool read_batch(const uint8_t *at, int64_t size, Batch *batch, int is_tra
            batch->greatest_timestamp == max_timestamp && max_timestamp >= -1;
 }
 
-/* Whether a batch that was read is small, neither compressed nor of a transaction, and has the right checksum. */
-static bool is_plain(const uint8_t *at, int64_t size) {
-    return size <= MOST_PLAIN_BYTES && read_u16(at + 21) == 0 &&
-           read_u32(at + 17) == ottla_crc32c(at + 21, (size_t)size - 21);
+/* Whether a batch that was read is plain: neither compressed nor of a transaction. Of a small one the checksum is looked
+ * at, too, and with a wrong one it is not plain. */
+static int plainness(const uint8_t *at, int64_t size) {
+    if (read_u16(at + 21) != 0) return NOT_PLAIN;
+    if (size > MOST_SMALL_BYTES) return PLAIN;
+    return read_u32(at + 17) == ottla_crc32c(at + 21, (size_t)size - 21) ? PLAIN_AND_SMALL : NOT_PLAIN;
 }
 
 /* read_produce(frame): the numbers of a Produce request for one partition with acks 1 or -1 and one ordinary batch, as it
  * is or compressed with LZ4, which belongs to a transaction if the request does: (version, correlation id, topic name or
- * id, partition, where the batch begins and ends, whether it is a plain one, how many records have no key, their least
+ * id, partition, where the batch begins and ends, how plain it is, how many records have no key, their least
  * timestamp, (how many records there are, their greatest timestamp, producer id, producer epoch, first sequence)). None
- * for any other request. Only of a plain batch the checksum has been looked at. */
+ * for any other request. Only of one that is plain and small the checksum has been looked at. */
 static PyObject *read_produce(PyObject *module, PyObject *frame) {
     Py_buffer view;
     if (PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE) < 0) return NULL;
@@ -111,7 +116,7 @@ static PyObject *read_produce(PyObject *module, PyObject *frame) {
         if (name != NULL)
             found = Py_BuildValue("(iiNinniiL(iLLii))", header.version, header.correlation_id, name, index,
                                   (Py_ssize_t)(records - first), (Py_ssize_t)(records - first + size),
-                                  (int)is_plain(records, size), batch.keyless,
+                                  plainness(records, size), batch.keyless,
                                   (long long)batch.least_timestamp, batch.count, (long long)batch.greatest_timestamp,
                                   (long long)batch.producer_id, batch.producer_epoch, batch.base_sequence);
     } else {

@@ -18,13 +18,14 @@ from ottla.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from ottla.server.broker import Broker
+    from ottla.server.partition import Partition
 
 log = logging.getLogger("ottla.server")
 
 _FLUSH_CHECK_SECONDS = 1.0
 _PURGE_CHECK_SECONDS = 1.0
 _SNAPSHOT_CHECK_SECONDS = 60.0
-_LOGS_BETWEEN_YIELDS = 200
+_PARTITIONS_BETWEEN_YIELDS = 200
 
 
 class Maintenance:
@@ -73,12 +74,17 @@ class Maintenance:
             each.producers.remove_expired(now_ms)
 
     async def _open_logs(self) -> AsyncIterator[Log]:
-        """Every log in use, with a pause now and then so that clients are not kept waiting."""
-        for count, partition in enumerate(list(self._broker.partitions), 1):
-            if count % _LOGS_BETWEEN_YIELDS == 0:
-                await trio.lowlevel.checkpoint()
+        """Every log in use."""
+        async for partition in self._partitions():
             if not partition.log.is_closed:
                 yield partition.log
+
+    async def _partitions(self) -> AsyncIterator[Partition]:
+        """Every partition, with a pause now and then so that clients are not kept waiting."""
+        for count, partition in enumerate(list(self._broker.partitions), 1):
+            if count % _PARTITIONS_BETWEEN_YIELDS == 0:
+                await trio.lowlevel.checkpoint()
+            yield partition
 
     async def purge(self) -> None:
         """Remove the files of deleted segments and topics whose file.delete.delay.ms has passed."""
@@ -113,7 +119,7 @@ class Maintenance:
         """fsync rolled segments, and logs whose flush.ms has passed."""
         now_ms = self._broker.now_ms()
         due = []
-        for partition in self._broker.partitions:
+        async for partition in self._partitions():
             each = partition.log
             if each.is_closed or not each.unflushed_messages:
                 partition.flushed_ms = now_ms

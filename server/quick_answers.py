@@ -20,7 +20,7 @@ from ottla.server.output import Outbox
 from ottla.server.parked import ParkedAnswer
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import KafkaError
-from ottla.wire.records.header import CODEC_MASK, TRANSACTIONAL_BIT, BatchView, patch
+from ottla.wire.records.header import CODEC_MASK, TRANSACTIONAL_BIT, BatchView, crc_matches, patch
 
 if TYPE_CHECKING:
     from ottla.log_store.log import Log
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | bool]
 
 _TOPIC_IDS_SINCE = 13
+_PLAIN_AND_SMALL, _PLAIN = (
+    1,
+    2,
+)  # as native/produce.c names them: of a small one the checksum has been looked at
 _QUICK_FETCH = "ottla.server.quick_fetch"
 
 
@@ -57,7 +61,7 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
         found = read_produce(frame)
         if found is None:
             return False
-        version, correlation_id, topic, index, begin, end, is_plain, keyless, least_timestamp, head = found
+        version, correlation_id, topic, index, begin, end, plainness, keyless, least_timestamp, head = found
         partition = (by_name if version < _TOPIC_IDS_SINCE else by_id).get(topic, {}).get(index)
         if partition is None or partition.topic in INTERNAL_TOPICS:
             return False
@@ -74,18 +78,20 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
         ):
             return False
         data = frame[begin:end]
-        if is_plain and gathered is not None and gathered.is_open():
+        if plainness == _PLAIN_AND_SMALL and gathered is not None and gathered.is_open():
             gathered.add(data, head, (partition, outbox, version, correlation_id, topic, index))
             return True
         if outbox.settle is not None:
             outbox.settle()
         try:
-            offset = partition.append_plain(data, head, now_ms) if is_plain else None
+            if plainness == _PLAIN and not crc_matches(data):
+                return False
+            offset = partition.append_plain(data, head, now_ms) if plainness else None
             if offset is not None:
                 append_time_ms, start_offset = -1, log.log_start_offset
             else:
                 batch = BatchView(data)
-                if not (is_plain or _may_be_appended(batch, log)):
+                if not (plainness or _may_be_appended(batch, log)):
                     return False
                 offset, _, append_time_ms, start_offset, _, _ = partition.append_prepared(batch, now_ms)
         except KafkaError:

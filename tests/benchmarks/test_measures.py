@@ -101,6 +101,16 @@ def test_a_client_that_pauses_by_itself(
     assert (verdict.limit, verdict.is_met, aim.words("%", verdict.limit)) == (limit, is_met, words)
 
 
+@pytest.mark.parametrize(
+    ("more_is_better", "broker_cores", "limit"),
+    [(True, 0.3, "client"), (True, 0.6, "broker"), (True, 0.0, "broker"), (False, 0.3, "broker")],
+)
+def test_a_broker_with_little_to_do(more_is_better: bool, broker_cores: float, limit: str) -> None:
+    """It does not keep clients from sending more; but how long one of them waits is its matter."""
+    entries = [Entry(1.0, client=0.6, cores=1.5, broker_cores=broker_cores)]
+    assert judge(Measure("speed", "MB/s", more_is_better), entries, [Entry(1.0)], 2).limit == limit
+
+
 def test_a_broker_that_is_slower_is_never_excused() -> None:
     """Whoever the limit is."""
     entries = [Entry(0.9, client=0.6, cores=1.9, broker_cores=0.1)]

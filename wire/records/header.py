@@ -29,6 +29,7 @@ from ottla.wire.errors import ErrorCode, KafkaError
 HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = 61
 LOG_OVERHEAD = 12  # base_offset and batch_length, which batch_length does not count
+CRC_POSITION = 17
 ATTRIBUTES_POSITION = 21  # the CRC covers everything from here
 MAX_TIMESTAMP_POSITION = 35
 COUNT_POSITION = 57  # of records_count
@@ -57,6 +58,7 @@ _unpack_length = struct.Struct(">i").unpack_from
 _pack_offset = struct.Struct(">q").pack_into
 _pack_epoch = struct.Struct(">i").pack_into
 _pack_crc = struct.Struct(">I").pack_into
+_unpack_crc = struct.Struct(">I").unpack_from
 _pack_attributes = struct.Struct(">h").pack_into
 _unpack_producer = struct.Struct(">qh").unpack_from
 _unpack_attributes = struct.Struct(">h").unpack_from
@@ -258,6 +260,11 @@ def split_batches(buf: memoryview) -> list[BatchView]:
     return batches
 
 
+def crc_matches(batch: memoryview) -> bool:
+    """Whether the checksum of a whole batch is right."""
+    return bool(_unpack_crc(batch, CRC_POSITION)[0] == _crc_of(batch[ATTRIBUTES_POSITION:]))
+
+
 def patch(buf: memoryview | bytearray, pos: int, base_offset: int, leader_epoch: int) -> None:
     """Assign offsets to the batch at `pos`, in place; its checksum stays right."""
     _pack_offset(buf, pos, base_offset)
@@ -276,7 +283,7 @@ def patch_timestamp(buf: memoryview | bytearray, pos: int, timestamp_type: int, 
     end = pos + LOG_OVERHEAD + _unpack_length(view, pos + 8)[0]
     _pack_attributes(view, pos + ATTRIBUTES_POSITION, attributes)
     _pack_offset(view, pos + 35, max_timestamp)
-    _pack_crc(view, pos + 17, _crc_of(view[pos + ATTRIBUTES_POSITION : end]))
+    _pack_crc(view, pos + CRC_POSITION, _crc_of(view[pos + ATTRIBUTES_POSITION : end]))
 
 
 def patch_append_time(buf: memoryview | bytearray, pos: int, append_time_ms: int) -> None:
