@@ -5,16 +5,12 @@ pays: a broker for its page cache, or a client for its queue. What is given back
 nearly all free memory is used once when a run begins, and then let go but for a page of each block, until the run is
 over: no block is ever free as a whole. The kernel would move such pages together, which makes whole blocks again; it
 leaves those alone that are in a pipe.
-
-A host may also take memory that nobody has used for a while. So as much as a run will write is used once more shortly
-before its clock runs, as the page cache of a file without content: the next who needs some gets that.
 """
 
 import ctypes
 import fcntl
 import mmap
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -22,7 +18,6 @@ BLOCK_BYTES = 2 << 20
 LEFT_ALONE_BYTES = 1 << 29  # for others while it is used
 PAGE_BYTES = mmap.PAGESIZE
 _PIPE_BYTES = 1 << 20  # the most without privileges
-_PIECE_BYTES = 1 << 20
 
 
 class _Piece(ctypes.Structure):
@@ -70,16 +65,6 @@ def _pin(memory: mmap.mmap, pages: Sequence[int], stack: ExitStack) -> None:
         if libc.vmsplice(ends[1], pieces, len(some), 0) != len(some) * PAGE_BYTES:
             error = ctypes.get_errno()
             raise OSError(error, f"memory cannot be held in a pipe: {os.strerror(error)}")
-
-
-def use_memory(size_bytes: int) -> None:
-    """Use so much memory once, but no more than half of what is free."""
-    size = min(size_bytes, available_bytes() // 2)
-    piece = bytearray(_PIECE_BYTES)
-    with tempfile.TemporaryFile(buffering=0) as file:
-        file.truncate(size)
-        while file.readinto(piece):
-            pass
 
 
 def available_bytes() -> int:

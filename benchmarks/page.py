@@ -41,8 +41,7 @@ answers at once; the *machine*, when all cores were in use; else the *broker*. W
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
 What is free in a virtual machine may be given back to its host, and cost its next user more than all else that is done
-with it: the free memory is used once when a run begins and kept from going back, and what a producer will need once
-more before its clock runs, so that neither broker pays for it.
+with it: the free memory is used once when a run begins and kept from going back, so that neither broker pays for it.
 CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
 Kafka's.
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 from benchmarks import clients, raw_load
 from benchmarks.bench import Bench, Part
-from benchmarks.held_memory import use_memory
 from benchmarks.measures import Aim, Measure
 from benchmarks.process_figures import Stopwatch
 from benchmarks.report import Section
@@ -67,7 +66,6 @@ def measure_produce(bench: Bench) -> None:
 
 
 def _send(bench: Bench, topic: str, kind: Kind, count: int) -> Stopwatch:
-    use_memory(2 * count * kind.size)  # for the page cache, and for the client's queue
     if kind.batch:
         return bench.run(
             raw_load.produce,

@@ -2,7 +2,6 @@
 
 from benchmarks import java_tools
 from benchmarks.bench import Bench, Part
-from benchmarks.held_memory import use_memory
 from benchmarks.measures import Aim, Measure
 from benchmarks.process_figures import Stopwatch
 from benchmarks.report import Section
@@ -32,11 +31,9 @@ def measure_tools(bench: Bench) -> None:
     for topic in ("tool-1024", "tool-100", "tool-latency"):
         bench.create_topic(topic)
     count = bench.size(1_600_000, 150_000)
-    use_memory(2 * count * 1024)
     watch = java_tools.producer_performance(broker, "tool-1024", 1024, count, "all")
     _note(bench, PRODUCE, PRODUCE_CPU, watch)
     if not bench.quick:
-        use_memory(2 * SMALL_RECORDS * 100)
         watch = java_tools.producer_performance(broker, "tool-100", 100, SMALL_RECORDS, "1")
         _note(bench, SMALL, SMALL_CPU, watch)
     _note(bench, CONSUME, CONSUME_CPU, java_tools.consumer_performance(broker, "tool-1024", 1024, count))

@@ -17,12 +17,6 @@ def _own_bytes() -> int:
     return int(found[1]) * 1024
 
 
-def _bytes_read() -> int:
-    found = re.search(r"rchar: (\d+)", Path("/proc/self/io").read_text())
-    assert found
-    return int(found[1])
-
-
 @pytest.fixture(autouse=True)
 def little_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine with some blocks, and a bit of another, more than what is left alone."""
@@ -53,15 +47,6 @@ def test_a_machine_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(held_memory, "available_bytes", lambda: LEFT_ALONE_BYTES)
     with held_memory.held_memory() as size:
         assert size == 0
-
-
-@pytest.mark.parametrize(("asked", "read"), [(10, 10), (3 << 20, 3 << 20), (1 << 40, 5 << 20), (0, 0)])
-def test_memory_is_used_once_more(monkeypatch: pytest.MonkeyPatch, asked: int, read: int) -> None:
-    """As much as is asked for, but never more than half of what is free."""
-    monkeypatch.setattr(held_memory, "available_bytes", lambda: 10 << 20)
-    before = _bytes_read()
-    held_memory.use_memory(asked)
-    assert read <= _bytes_read() - before < read + 100_000
 
 
 def test_the_system_tells(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -317,3 +317,24 @@ def test_producers_outlive_their_records(tmp_path: Path) -> None:
         log = reopen(log, clean=True)
         result = log.append(producer_batch(2, sequence=0), leader_epoch=0, now_ms=NOW_MS)
         assert (result.duplicate, result.base_offset) == (True, 0)
+
+
+def test_a_crash_after_all_records_were_deleted(tmp_path: Path) -> None:
+    """A marker that is still in the file, but before the log start, says nothing about its producer any more: it goes
+    on where it was. So it is in snapshots that recovery takes on its way."""
+    log = new_log(tmp_path)
+    append(log, producer_batch(3, sequence=0, is_transactional=True))
+    log.roll(NOW_MS)
+    marker = build_end_txn_marker(
+        ControlType.COMMIT, timestamp=NOW_MS, producer_id=7, producer_epoch=0, coordinator_epoch=0
+    )
+    append(log, memoryview(bytearray(marker)), origin=AppendOrigin.COORDINATOR)
+    log.advance_high_watermark(log.log_end_offset)
+    for _ in range(2):
+        log.delete_records_before(4)
+        log.purge_deleted_files()
+        log.release()
+        log = reopen(log, clean=False, recovery_point=0)
+        assert log.producers.producers == {}
+        log.roll(NOW_MS)
+    assert append(log, producer_batch(sequence=3, is_transactional=True)) == 4
