@@ -162,11 +162,6 @@ def _recover(log: Log, first: int, recovery_point: int, now_ms: int) -> None:
         scan = scan_segment(log, segment)
         if scan.problem is not None:
             _cut(log, slot, scan, recovery_point)
-        if segment.base_offset < log.log_start_offset:
-            # What was read from before the log start is deleted, and with it what it says about producers.
-            log.log_end_offset = scan.next_offset
-            rebuild_producers(log, now_ms)
-        if scan.problem is not None:
             return
         if slot + 1 < len(segments):
             segment.become_inactive()

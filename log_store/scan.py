@@ -179,6 +179,12 @@ class _Scanner:
         return at
 
     def _replay(self, view: BatchView) -> None:
+        if (
+            view.is_control
+            and view.last_offset < self.log.log_start_offset
+            and view.producer_id not in self.log.producers.producers
+        ):
+            return  # the transaction is deleted, and its producer goes on with a sequence that nothing tells
         for txn, last_stable_offset in self.log.producers.replay((view,)):
             self.segment.txn_index.append(
                 AbortedTxn(txn.producer_id, txn.first_offset, txn.last_offset, last_stable_offset)

@@ -321,7 +321,7 @@ def test_producers_outlive_their_records(tmp_path: Path) -> None:
 
 def test_a_crash_after_all_records_were_deleted(tmp_path: Path) -> None:
     """A marker that is still in the file, but before the log start, says nothing about its producer any more: it goes
-    on where it was. So it is in snapshots that recovery takes on its way."""
+    on where it was. The same after another crash."""
     log = new_log(tmp_path)
     append(log, producer_batch(3, sequence=0, is_transactional=True))
     log.roll(NOW_MS)
