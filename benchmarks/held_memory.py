@@ -59,7 +59,10 @@ def _pin(memory: mmap.mmap, pages: Sequence[int], stack: ExitStack) -> None:
         for end in ends:
             stack.callback(os.close, end)
         os.set_blocking(ends[1], False)
-        room = fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _PIPE_BYTES) // PAGE_BYTES
+        try:
+            room = fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, _PIPE_BYTES) // PAGE_BYTES
+        except PermissionError:  # a user may have only so much in pipes; the rest may be moved
+            return
         some, pages = pages[:room], pages[room:]
         pieces = (_Piece * len(some))(*(_Piece(address + page, PAGE_BYTES) for page in some))
         if libc.vmsplice(ends[1], pieces, len(some), 0) != len(some) * PAGE_BYTES:

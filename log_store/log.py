@@ -227,14 +227,8 @@ class Log:
         rules = self.rules
         producers = self.producers
         has_producer = batch.producer_id >= 0
-        ordinary = None
-        if has_producer:
-            ordinary = producers.next_of(
-                batch.producer_id,
-                batch.producer_epoch,
-                batch.base_sequence,
-                is_transactional=batch.is_transactional,
-            )
+        begin = batch.producer_id, batch.producer_epoch, batch.base_sequence
+        ordinary = producers.next_of(*begin, is_transactional=batch.is_transactional)
         if has_producer and ordinary is None:
             duplicate = producers.duplicate_of(batch)
             if duplicate is not None:

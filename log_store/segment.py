@@ -192,9 +192,8 @@ class Segment:
         """Write and index many batches, of which these are the first offsets, and the one after them all. All are
         written, or OSError is raised and none is."""
         begin = self.file.size
-        self._greatest = (
-            self.greatest_timestamp
-        )  # which may have to be read; nothing may fail once all is written
+        # It may have to be read, and nothing may fail once all is written.
+        self._greatest = self.greatest_timestamp
         self.file.append(run.data)
         ends = [*run.positions[1:], len(run.data)]
         for slot, position in enumerate(run.positions):

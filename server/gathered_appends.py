@@ -120,14 +120,9 @@ def _append(partition: Partition, run: BatchRun, now_ms: int) -> Iterator[Result
     """What became of each batch of the run."""
     refused: list[Result] = []
     try:
-        if len(run.heads) == 1:
-            offset = partition.append_plain(memoryview(run.data), run.heads[0], now_ms)
-            if offset is not None:
-                return iter((offset,))
-        else:
-            offsets = partition.append_run(run, now_ms)
-            if offsets is not None:
-                return iter(offsets)
+        offsets = partition.append_run(run, now_ms)
+        if offsets is not None:
+            return iter(offsets)
     except KafkaError as error:  # the first has met it; the others meet what it has left
         refused.append(error)
     except Exception as error:  # noqa: BLE001

@@ -32,10 +32,8 @@ if TYPE_CHECKING:
 QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | bool]
 
 _TOPIC_IDS_SINCE = 13
-_PLAIN_AND_SMALL, _PLAIN = (
-    1,
-    2,
-)  # as native/produce.c names them: of a small one the checksum has been looked at
+# As native/produce.c tells them: of a small one the checksum has been looked at.
+_PLAIN_AND_SMALL, _PLAIN = 1, 2
 _QUICK_FETCH = "ottla.server.quick_fetch"
 
 

@@ -26,6 +26,19 @@ def run_of(batches: list[memoryview]) -> BatchRun:
     return run
 
 
+def two_logs(directory: Path, segment_bytes: int, index_bytes: int) -> tuple[Log, Log]:
+    """With small segments, for one thing done in two ways."""
+    config = {
+        "segment_bytes": segment_bytes,
+        "segment_index_bytes": index_bytes,
+        "index_interval_bytes": 500,
+        "segment_ms": 20,
+    }
+    for name in ("one", "other"):
+        (directory / name).mkdir()
+    return new_log(directory / "one", **config), new_log(directory / "other", **config)
+
+
 def files_of(log: Log) -> dict[str, bytes]:
     directory = Path(log.directory)
     return {path.name: path.read_bytes() for path in sorted(directory.iterdir()) if path.is_file()}
@@ -55,15 +68,7 @@ def test_the_same_files_as_one_by_one(
     """Log, indexes and what the log says of itself, whatever has to be done in between: None is the worst that comes
     back, and only where a segment is begun."""
     directory = tmp_path_factory.mktemp("logs")
-    config = {
-        "segment_bytes": segment_bytes,
-        "segment_index_bytes": index_bytes,
-        "index_interval_bytes": 500,
-        "segment_ms": 20,
-    }
-    (directory / "together").mkdir()
-    (directory / "alone").mkdir()
-    together, alone = new_log(directory / "together", **config), new_log(directory / "alone", **config)
+    together, alone = two_logs(directory, segment_bytes, index_bytes)
     for log in (together, alone):
         append(log, batch(b"first"))
     for number, run in enumerate(runs):

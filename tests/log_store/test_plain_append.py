@@ -13,7 +13,7 @@ from ottla.log_store.producer_entry import LAST_SEQUENCE
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.header import BatchView
 from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, reopen
-from tests.log_store.test_batch_run import files_of
+from tests.log_store.test_batch_run import files_of, two_logs
 from tests.log_store.test_faults import FaultyDisk, log_on
 
 sizes = st.lists(
@@ -43,15 +43,7 @@ def test_the_same_files_as_the_usual_way(
 ) -> None:
     """Log, indexes and what is known of producers; None comes back only where a segment or a producer begins."""
     directory = tmp_path_factory.mktemp("logs")
-    config = {
-        "segment_bytes": segment_bytes,
-        "segment_index_bytes": index_bytes,
-        "index_interval_bytes": 500,
-        "segment_ms": 20,
-    }
-    (directory / "plain").mkdir()
-    (directory / "usual").mkdir()
-    plain, usual = new_log(directory / "plain", **config), new_log(directory / "usual", **config)
+    plain, usual = two_logs(directory, segment_bytes, index_bytes)
     sequence = 0
     for count, size, later, producer_id in sizes:
         data = batch(
