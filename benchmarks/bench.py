@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -38,6 +38,11 @@ def make_broker(name: str, data_dir: Path | None, properties: Mapping[str, str])
 def is_quick() -> bool:
     """Whether a short run is asked for."""
     return os.environ.get("QUICK", "") not in ("", "0")
+
+
+def has_fewer_rounds() -> bool:
+    """Whether a number of rounds is asked for."""
+    return os.environ.get("ROUNDS", "") != ""
 
 
 class Bench:
@@ -122,17 +127,18 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What can be run alone: `make bench ONLY=name`."""
+    """What can be run alone: `make bench ONLY=name`. It yields wherever the other broker may have its turn, so that the
+    figures of both are taken one right after the other."""
 
     name: str
     section: Section
     measures: Sequence[Measure]
-    run: Callable[[Bench], None]
-    shares_broker: bool = True  # with the other parts of a pass, which is warm by then
+    run: Callable[[Bench], Iterator[None] | None]
+    shares_broker: bool = True  # with the other parts of a round, which is warm by then; both brokers run
     properties: Mapping[str, str] = field(default_factory=dict)
     fill: Callable[[Path, bool], None] | None = None  # makes the directory on which both brokers start, once
     plots: Callable[[PartResults], Mapping[str, tuple[str, str]]] | None = None
-    is_of_start: bool = False  # before anything else, on a broker that is not warm
+    is_of_start: bool = False  # of the broker that is started for it
     is_of_machine: bool = False
     keeps_files: bool = False  # until the run is over, and it comes first in its round; see Runner
     in_quick: bool = True

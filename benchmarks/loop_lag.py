@@ -3,6 +3,7 @@
 import re
 import signal
 import time
+from dataclasses import dataclass, field
 
 from compat_tests.broker_process import BrokerProcess
 from compat_tests.ottla_process import OttlaProcess
@@ -16,11 +17,47 @@ _PLACES_SHOWN = 2  # the innermost
 _NOWHERE = "-"
 
 
-def read_lag(broker: BrokerProcess) -> tuple[dict[str, float], str]:
-    """How late the loop was since the last call, and what it was doing when it worked longest. Nothing the first time,
-    from when on it is measured, and for a broker that does not tell."""
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How late the loop was in a stretch of time, and what it was doing when it worked longest."""
+
+    seconds: float = 0.0
+    figures: dict[str, float] = field(default_factory=dict)
+    longest_work: str = ""
+
+
+class LagOfTurns:
+    """How late it was in several stretches together: the worst of what is the worst already, and of a percentile the
+    mean, in which a stretch counts by its length."""
+
+    def __init__(self) -> None:
+        self._turns: list[Lag] = []
+
+    def add(self, turn: Lag) -> None:
+        """One more; nothing if the broker did not tell."""
+        if turn.figures:
+            self._turns.append(turn)
+
+    def summary(self) -> tuple[dict[str, float], str]:
+        """The figures, and what the loop was doing when it worked longest of all."""
+        if not self._turns:
+            return {}, ""
+        figures = {name: self._figure(name) for name in FIGURES}
+        longest = max(self._turns, key=lambda turn: turn.figures["work_max_ms"])
+        return figures, longest.longest_work
+
+    def _figure(self, name: str) -> float:
+        if "max" in name:
+            return max(turn.figures[name] for turn in self._turns)
+        seconds = sum(turn.seconds for turn in self._turns)
+        return sum(turn.figures[name] * turn.seconds for turn in self._turns) / max(seconds, 1e-9)
+
+
+def read_lag(broker: BrokerProcess) -> Lag:
+    """How late the loop was since the last call. Nothing the first time, from when on it is measured, and for a broker
+    that does not tell."""
     if not isinstance(broker, OttlaProcess):
-        return {}, ""
+        return Lag()
     seen = len(_lines(broker))
     broker.send_signal(signal.SIGUSR1)
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -28,8 +65,10 @@ def read_lag(broker: BrokerProcess) -> tuple[dict[str, float], str]:
         assert time.monotonic() < deadline, "the broker does not tell how late its loop is"
         time.sleep(0.01)
     figures = {name: float(value) for name, value in _FIGURE.findall(lines[-1])}
+    if "seconds" not in figures:
+        return Lag()
     work = _LONGEST_WORK.search(lines[-1])
-    return {name: figures[name] for name in FIGURES if name in figures}, work[1] if work else ""
+    return Lag(figures["seconds"], {name: figures[name] for name in FIGURES}, work[1] if work else "")
 
 
 def places(longest_work: str) -> str:

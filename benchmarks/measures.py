@@ -97,6 +97,7 @@ class Verdict:
     ratios: tuple[float, ...]
     limit: str
     is_met: bool | None
+    is_unsure: bool = False  # some rounds meet the aim and others do not
 
     @property
     def ratio(self) -> float:
@@ -121,8 +122,11 @@ def judge(measure: Measure, ottla: Sequence[Entry], kafka: Sequence[Entry], core
     has_idle_broker = limit == "broker" and measure.more_is_better and is_idle(ottla)
     if has_idle_broker or (aim is not None and is_out_of_reach(aim, ratio, limit, ottla)):
         limit = "client"
-    is_met = None if aim is None else aim.is_met(ratio, value, limit)
-    return Verdict(value, statistics.median(entry.value for entry in kafka), ratios, limit, is_met)
+    kafka_value = statistics.median(entry.value for entry in kafka)
+    if aim is None:
+        return Verdict(value, kafka_value, ratios, limit, None)
+    by_round = {aim.is_met(each, ours.value, limit) for each, ours in zip(ratios, ottla, strict=False)}
+    return Verdict(value, kafka_value, ratios, limit, aim.is_met(ratio, value, limit), len(by_round) > 1)
 
 
 def limit_of(entries: Sequence[Entry], cores: int) -> str:

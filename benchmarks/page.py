@@ -25,10 +25,13 @@ INTRODUCTION = """\
 # Benchmarks
 
 Ottla {version} on {python} beside Apache Kafka {kafka} with its own start script's JVM settings (1 GB heap), each as
-one process with a data directory of its own, on the same machine ({machine}), taken in turns in one run. Clients are
-processes of their own on the same machine, so absolute figures say as much about client and machine as about the
-brokers: what counts is the ratio, Ottla's figure divided by Kafka's of the same round (↑ more is better, ↓ less is
-better). It is the median of the rounds, and the spread is from the lowest to the highest.
+one process with a data directory of its own, on the same machine ({machine}), taken in turns in one run. In most parts
+both run, and a figure of the one is followed by the same figure of the other, once the first has come to rest: what
+others do on a shared machine then meets both alike. Clients are processes of their own on the same machine, so absolute
+figures say as much about client and machine as about the brokers: what counts is the ratio, Ottla's figure divided by
+Kafka's of the same round (↑ more is better, ↓ less is better). It is the median of the rounds, and the spread is from
+the lowest to the highest. Where rounds disagree whether an aim of a part is met, on whichever side their median is, the
+part is taken in up to four rounds more.
 
 Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so that the disk need not take what a
 part has written, and `group.initial.rebalance.delay.ms=0`.
@@ -52,7 +55,8 @@ groups, idle connections, many partitions and growth, into `.cache/bench`), or a
 
 LAG_INTRODUCTION = """\
 How late Ottla's event loop was for somebody who came at any moment of a part, in milliseconds: the broker measures it
-when it gets SIGUSR1 (`server/loop_lag.py`). p50, p99 and p99.9 are medians of the rounds, max is the worst of all. A
+when it gets SIGUSR1 (`server/loop_lag.py`), while it has its turn. p50, p99 and p99.9 are medians of the rounds, in
+each of which they are the mean of the turns, which count by their length; max is the worst of all. A
 process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy;
 *own* is the CPU time that the loop's thread used between two waits, which is the broker's alone, and *in* the functions
 that were under way when that was most. It is left empty where it was too short to be seen.

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Protocol
 
 _NANOSECONDS = 1e-9
+AT_REST_CORES = 0.05
+_REST_SECONDS, REST_PATIENCE_SECONDS = 0.1, 5.0
 
 
 class Target(Protocol):
@@ -88,6 +90,17 @@ def cpu_seconds(pid: int, *, with_children: bool = False) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     ended = sum(map(int, fields[13:15])) / os.sysconf("SC_CLK_TCK")
     return used + ended + sum(map(_cpu_seconds_of_child, _children(pid)))
+
+
+def wait_for_rest(pid: int, patience_seconds: float = REST_PATIENCE_SECONDS) -> bool:
+    """Until a process has nothing more to do; whether that was so in time."""
+    deadline = time.monotonic() + patience_seconds
+    while time.monotonic() < deadline:
+        before = cpu_seconds(pid)
+        time.sleep(_REST_SECONDS)
+        if cpu_seconds(pid) - before < AT_REST_CORES * _REST_SECONDS:
+            return True
+    return False
 
 
 def _cpu_seconds_of_child(pid: int) -> float:

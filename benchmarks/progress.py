@@ -18,23 +18,39 @@ class Progress:
         self._left = list(steps)
         self._quick = quick
         self._seen: dict[tuple[str, str], float] = {}
+        self._taken: dict[tuple[str, str], float] = {}  # by steps that have begun
         self._label = ""
-        self._step_started = self._started
+        self._turn_started = self._started
+
+    def add(self, steps: Sequence[tuple[str, Part]]) -> None:
+        """There is more to do than was known."""
+        self._left += steps
 
     def begin(self, label: str) -> None:
-        """A step begins."""
+        """A step begins, or goes on."""
         self._label = label
-        self._step_started = time.monotonic()
+        self._turn_started = time.monotonic()
+
+    def pause(self, broker: str, part: Part) -> None:
+        """A step goes on later."""
+        self._taken[broker, part.name] = self._taken_by(broker, part)
+        self._turn_started = time.monotonic()
 
     def end(self, broker: str, part: Part) -> None:
         """A step is done, or has failed."""
-        self._seen[broker, part.name] = time.monotonic() - self._step_started
+        self._seen[broker, part.name] = self._taken_by(broker, part)
+        self._taken.pop((broker, part.name), None)
+        self._turn_started = time.monotonic()
         if (broker, part) in self._left:
             self._left.remove((broker, part))
 
+    def _taken_by(self, broker: str, part: Part) -> float:
+        return self._taken.get((broker, part.name), 0.0) + time.monotonic() - self._turn_started
+
     def seconds_left(self) -> float:
         """About how long the steps that are left take."""
-        return sum(self._guess(broker, part) for broker, part in self._left)
+        guessed = sum(self._guess(broker, part) for broker, part in self._left)
+        return max(guessed - sum(self._taken.values()), 0.0)
 
     def _guess(self, broker: str, part: Part) -> float:
         seen = self._seen.get((broker, part.name))
@@ -45,7 +61,7 @@ class Progress:
     def say(self, text: str) -> None:
         """A line with the time that has passed and that is left."""
         elapsed = time.monotonic() - self._started
-        left = max(self.seconds_left() - (time.monotonic() - self._step_started), 0)
+        left = max(self.seconds_left() - (time.monotonic() - self._turn_started), 0)
         print(f"{_minutes(elapsed)} (about {_minutes(left)} left)  {self._label:34} {text}", flush=True)
 
     def figure(self, measure: Measure, entry: Entry) -> None:

@@ -1,12 +1,16 @@
 """Runs parts on both brokers in turns, round after round, and keeps what each pass gave.
 
-In a round each broker is started once for the parts that share it, and once for each that does not. A part that fails
-is told and left out; the others go on, on a broker that is started anew if it died with it.
+In a round each broker is started once for the parts that share it, and once for each that does not. Where they share
+it, both brokers run, and take turns within each part: what a shared machine does to one figure, it mostly does to the
+next one, too, and ratios are of neighbours. A turn begins when the other broker has come to rest. A part that fails is
+told and left out; the others go on, on a broker that is started anew if it died with it.
 
 A part that makes very many files comes first in its round, and its files are deleted when all is over: ext4 looks at
 every file that was deleted in the last minutes before it makes one, which the next broker would pay for. Parts with
 large logs, which fill the memory, come after all rounds of the others. Which broker is first is by turns. What is
 taken in fewer rounds than the others is taken in the last ones.
+
+Where the rounds of a part do not agree whether an aim is met, on whichever side their median is, there are some more.
 """
 
 import subprocess
@@ -14,7 +18,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -22,17 +26,27 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 
 from benchmarks import clients, raw_load
-from benchmarks.bench import BROKER_NAMES, MACHINE, SHARED_SETTINGS, Bench, Part, make_broker
+from benchmarks.bench import (
+    BROKER_NAMES,
+    MACHINE,
+    SHARED_SETTINGS,
+    Bench,
+    Part,
+    has_fewer_rounds,
+    make_broker,
+)
 from benchmarks.client_process import ClientFailed, run_client
 from benchmarks.first_acknowledgement import FirstAcknowledgement
 from benchmarks.held_memory import held_memory
-from benchmarks.loop_lag import read_lag
+from benchmarks.page import rows_of
+from benchmarks.part_pass import PartPass
 from benchmarks.process_figures import OtherWork
 from benchmarks.progress import Progress
-from benchmarks.results import PartResults, Pass, save
+from benchmarks.results import PartResults, save
 from compat_tests.broker_process import BrokerFailed, BrokerProcess
 
 QUICK_MEMORY_BYTES = 4_000_000_000
+MORE_ROUNDS = 4
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS = 15.0, 5.0
 FAILURES = (
     ArithmeticError,
@@ -59,13 +73,9 @@ class Runner:
         self._scratch = tempfile.TemporaryDirectory(prefix="ottla-bench-")
         today = datetime.now(UTC).date().isoformat()
         self._results = {part.name: PartResults(part.name, today, version("ottla")) for part in self._parts}
-        steps = [
-            (name, part)
-            for part in self._parts
-            for name in self._names(part)
-            for _ in range(part.rounds_in(quick))
-        ]
-        self._progress = Progress(steps, quick)
+        self._progress = Progress(
+            [step for part in self._parts for step in self._steps(part) * part.rounds_in(quick)], quick
+        )
         self.failures: list[str] = []
 
     def run(self) -> None:
@@ -77,47 +87,63 @@ class Runner:
                 [part for part in self._parts if part.fill is not None],
             ):
                 for number in range(self._rounds):
-                    self._round(parts, number)
+                    due = [part for part in parts if number >= self._rounds - part.rounds_in(self._quick)]
+                    self._round(due, number)
+                if not self._quick and not has_fewer_rounds():
+                    self._more_rounds(parts)
 
-    def _round(self, parts: Sequence[Part], number: int) -> None:
-        due = [part for part in parts if number >= self._rounds - part.rounds_in(self._quick)]
+    def _more_rounds(self, parts: Sequence[Part]) -> None:
+        """Of those that are not sure of their aims yet."""
+        for number in range(self._rounds, self._rounds + MORE_ROUNDS):
+            parts = [part for part in parts if is_unsure(part, self._results[part.name])]
+            if not parts:
+                return
+            self._progress.add([step for part in parts for step in self._steps(part)])
+            self._round(parts, number)
+
+    def _round(self, due: Sequence[Part], number: int) -> None:
         for part in due:
             self._results[part.name].rounds.append({})
         for part in (part for part in due if part.keeps_files):
             self._own_passes(part, number)
         for part in (part for part in due if part.is_of_machine):
-            self._attempt(part, MACHINE, number, None)
-        shared = [part for part in due if part.shares_broker]
-        for name in _in_turn(number):
-            if shared:
-                self._shared_pass(shared, name, number)
+            self._take_turns([self._pass_of(part, MACHINE, None)], number)
+        for part in (part for part in due if part.is_of_start):
+            self._own_passes(part, number)
+        self._shared_passes([part for part in due if part.shares_broker], number)
         for part in due:
-            if not (part.shares_broker or part.is_of_machine or part.keeps_files):
+            if not (part.shares_broker or part.is_of_machine or part.keeps_files or part.is_of_start):
                 self._own_passes(part, number)
         self._save(due)
 
     def _names(self, part: Part) -> Sequence[str]:
         return (MACHINE,) if part.is_of_machine else BROKER_NAMES
 
-    def _shared_pass(self, parts: Sequence[Part], name: str, number: int) -> None:
-        """One process for all these parts, which is warm after the first of them."""
-        left = list(parts)
-        while left:
-            self._progress.begin(f"[{number + 1}/{self._rounds}] {name}")
-            broker = make_broker(name, None, SHARED_SETTINGS)
-            try:
-                broker.prepare()
-                with _client_of_start(left[0], broker) as first, broker:
-                    if first is not None:
-                        self._attempt(left.pop(0), name, number, broker, first)
-                    if left:
-                        self._warm_up(broker)
-                    while left and _lives(broker):
-                        self._attempt(left.pop(0), name, number, broker)
-            except FAILURES as error:
-                self._failed(f"{name} between parts", error)
-                if left:  # the next part may have been the reason
-                    left.pop(0)
+    def _steps(self, part: Part) -> list[tuple[str, Part]]:
+        """Of one round."""
+        return [(name, part) for name in self._names(part)]
+
+    def _shared_passes(self, parts: Sequence[Part], number: int) -> None:
+        """A process of each broker for all these parts, which take turns in them."""
+        brokers: dict[str, BrokerProcess] = {}
+        with ExitStack() as stack:
+            for part in parts:
+                try:
+                    for name in _in_turn(number):
+                        if name not in brokers or not _lives(brokers[name]):
+                            brokers[name] = self._started(name, number, stack)
+                except FAILURES as error:
+                    self._failed(f"{name} before {part.name}", error)
+                    continue
+                passes = [self._pass_of(part, name, brokers[name]) for name in _in_turn(number)]
+                self._take_turns(passes, number)
+
+    def _started(self, name: str, number: int, stack: ExitStack) -> BrokerProcess:
+        """A broker that is warm, until the stack is closed."""
+        self._progress.begin(f"[{self._number(number)}] {name}")
+        broker = stack.enter_context(make_broker(name, None, SHARED_SETTINGS))
+        self._warm_up(broker)
+        return broker
 
     def _own_passes(self, part: Part, number: int) -> None:
         """On both brokers."""
@@ -126,11 +152,13 @@ class Runner:
 
     def _own_pass(self, part: Part, name: str, number: int) -> None:
         """A process for this part alone, on its directory if it has one."""
-        self._progress.begin(f"[{number + 1}/{self._rounds}] {name} {part.name}")
+        self._progress.begin(f"[{self._number(number)}] {name} {part.name}")
         try:
             directory = self._directory(part, f"{part.name}-{name}-{number}")
-            with make_broker(name, directory, part.properties) as broker:
-                self._attempt(part, name, number, broker)
+            broker = make_broker(name, directory, part.properties)
+            broker.prepare()
+            with _client_of_start(part, broker) as first, broker:
+                self._take_turns([self._pass_of(part, name, broker, first)], number)
                 if part.fill is not None and _lives(broker):  # the next one starts on what it leaves
                     broker.stop()
         except FAILURES as error:
@@ -147,34 +175,39 @@ class Runner:
             part.fill(directory, self._quick)
         return directory
 
-    def _attempt(
-        self,
-        part: Part,
-        name: str,
-        number: int,
-        broker: BrokerProcess | None,
-        first: FirstAcknowledgement | None = None,
-    ) -> None:
-        """Run a part, and keep the figures it took."""
-        self._progress.begin(f"[{number + 1}/{self._rounds}] {name} {part.name}")
-        bench = Bench(broker, self._quick, self._progress.figure, first)
-        # The first look begins the measurement, and later ones leave out what was before. Nothing must be before the
-        # first acknowledgement.
-        watched = None if part.is_of_start else broker
-        lag: dict[str, float] = {}
-        longest_work = ""
+    def _pass_of(
+        self, part: Part, name: str, broker: BrokerProcess | None, first: FirstAcknowledgement | None = None
+    ) -> PartPass:
+        return PartPass(part, name, Bench(broker, self._quick, self._progress.figure, first), broker)
+
+    def _take_turns(self, passes: Sequence[PartPass], number: int) -> None:
+        """Of one part, and keep the figures that were taken."""
+        left = list(passes)
+        while left:
+            for each in tuple(left):
+                for other in passes:
+                    if other is not each:
+                        other.rest()
+                if not self._take_turn(each, number):
+                    left.remove(each)
+        for each in passes:
+            taken = each.taken()
+            if taken is not None:
+                self._results[each.part.name].rounds[-1][each.name] = taken
+
+    def _take_turn(self, each: PartPass, number: int) -> bool:
+        """Whether there are more."""
+        self._progress.begin(f"[{self._number(number)}] {each.name} {each.part.name}")
         try:
-            if watched is not None:
-                read_lag(watched)
-            part.run(bench)
-            if watched is not None:
-                lag, longest_work = read_lag(watched)
-            bench.delete_topics()
+            has_more = each.go_on()
         except FAILURES as error:
-            self._failed(f"{name} {part.name}", error)
-        if bench.entries:
-            self._results[part.name].rounds[-1][name] = Pass(bench.entries, lag, longest_work)
-        self._progress.end(name, part)
+            self._failed(f"{each.name} {each.part.name}", error)
+            has_more = False
+        if has_more:
+            self._progress.pause(each.name, each.part)
+        else:
+            self._progress.end(each.name, each.part)
+        return has_more
 
     def _warm_up(self, broker: BrokerProcess) -> None:
         """Some of everything for a while: a JIT compiler needs time rather than a certain amount of work."""
@@ -197,6 +230,10 @@ class Runner:
                 partitions=8,
             )
 
+    def _number(self, number: int) -> str:
+        """Which round it is of how many; those that nobody knew of at first are more."""
+        return f"{number + 1}/{max(self._rounds, number + 1)}"
+
     def _failed(self, what: str, error: BaseException) -> None:
         place = traceback.extract_tb(error.__traceback__)[-1] if error.__traceback__ else None
         said = str(error).strip()[-400:] or (f"{place.name}: {place.line}" if place else "")
@@ -212,6 +249,11 @@ class Runner:
             if any(set(self._names(part)) <= each.keys() for each in results.rounds):
                 results.other_cores = other_cores
                 save(results, self._quick)
+
+
+def is_unsure(part: Part, results: PartResults) -> bool:
+    """Whether there is an aim that some rounds meet and others do not."""
+    return any(row.verdict.is_unsure for row in rows_of(part, results))
 
 
 def _in_turn(number: int) -> Sequence[str]:

@@ -1,5 +1,6 @@
 """Consuming what is there: records of several sizes, one consumer and ten, with librdkafka and with the raw load."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks import clients, raw_load
@@ -61,7 +62,7 @@ KINDS = (
 )
 
 
-def measure_consume(bench: Bench) -> None:
+def measure_consume(bench: Bench) -> Iterator[None]:
     """A topic for each size, filled by the raw load, and read once before the clock runs."""
     for size in dict.fromkeys(kind.size for kind in KINDS):
         topic = f"consume-{size}"
@@ -72,13 +73,16 @@ def measure_consume(bench: Bench) -> None:
             raw_load.produce, topic=topic, size=size, records=per_batch, requests=count // per_batch + 1
         )
         for kind in (kind for kind in KINDS if kind.size == size):
-            _read(bench, topic, kind)
+            yield from _read(bench, topic, kind)
 
 
-def _read(bench: Bench, topic: str, kind: Kind) -> None:
+def _read(bench: Bench, topic: str, kind: Kind) -> Iterator[None]:
     count = bench.size(kind.full, kind.quick)
     _read_once(bench, topic, kind, count // 10)
-    watches = [_read_once(bench, topic, kind, count) for _ in range(bench.size(kind.reads, 1))]
+    watches = []
+    for _ in range(bench.size(kind.reads, 1)):
+        watches.append(_read_once(bench, topic, kind, count))
+        yield
     gigabytes = sum(watch.result["bytes"] for watch in watches) / 1e9
     bench.note(kind.speed, gigabytes * 1000 / sum(watch.seconds for watch in watches), watches[-1])
     bench.note(kind.cpu, sum(watch.broker_cpu_seconds for watch in watches) / gigabytes)

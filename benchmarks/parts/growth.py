@@ -1,6 +1,6 @@
 """How the cost of a request grows with what the broker has at hand: partitions, connections, waiting consumers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from benchmarks import raw_load
@@ -61,7 +61,7 @@ CONSUMERS = Growth("consumers", "delivery", (1, 5, 10, 25, 50))
 GROWTHS = (PARTITIONS, CONNECTIONS, CONSUMERS)
 
 
-def measure_growth(bench: Bench) -> None:
+def measure_growth(bench: Bench) -> Iterator[None]:
     """One after the other."""
     requests = bench.size(12_000, 2_000)
     costs = []
@@ -69,11 +69,12 @@ def measure_growth(bench: Bench) -> None:
         topic = f"of-{count}"
         bench.create_topic(topic, count)
         costs.append(_cost(bench, requests, topic=topic, connections=8, partitions=count))
+        yield
     PARTITIONS.note(bench, costs)
-    costs = [
-        _cost(bench, requests, topic="of-10", connections=count, partitions=10, in_flight=1)
-        for count in CONNECTIONS.steps
-    ]
+    costs = []
+    for count in CONNECTIONS.steps:
+        costs.append(_cost(bench, requests, topic="of-10", connections=count, partitions=10, in_flight=1))
+        yield
     CONNECTIONS.note(bench, costs)
     costs = []
     deliveries = bench.size(8_000, 1_000)
@@ -86,6 +87,7 @@ def measure_growth(bench: Bench) -> None:
                 create_topic(raw, topic)
             watch = bench.run(raw_load.fan_out, topic=topic, consumers=count, rounds=rounds)
         costs.append(watch.broker_cpu_seconds / watch.result["requests"] * 1e6)
+        yield
     CONSUMERS.note(bench, costs)
 
 
@@ -108,6 +110,5 @@ GROWTH_PART = Part(
     measure_growth,
     plots=plot_growth,
     in_quick=False,
-    rounds=1,
     seconds=35,
 )

@@ -1,5 +1,7 @@
 """How long a record takes: to its acknowledgement, one after the other, and to a consumer at a steady pace."""
 
+from collections.abc import Iterator
+
 from benchmarks import clients, raw_load
 from benchmarks.bench import Bench, Part
 from benchmarks.measures import Aim, Measure
@@ -33,7 +35,7 @@ END_TO_END_CPU = {
 }
 
 
-def measure_latency(bench: Bench) -> None:
+def measure_latency(bench: Bench) -> Iterator[None]:
     """Each behind a stretch without a clock."""
     bench.create_topic("serial")
     count = bench.size(12_000, 2_000)
@@ -46,6 +48,7 @@ def measure_latency(bench: Bench) -> None:
         for name, measure in measures.items():
             bench.note(measure, watch.result[name], watch)
         bench.note(cpu, watch.broker_cpu_seconds / count * 1e6)
+        yield
     for rate in RATES:
         topic = f"pace-{rate}"
         bench.create_topic(topic)
@@ -54,6 +57,7 @@ def measure_latency(bench: Bench) -> None:
         for name, measure in END_TO_END[rate].items():
             bench.note(measure, watch.result[name], watch)
         bench.note(END_TO_END_CPU[rate], watch.broker_cpu_seconds / seconds * 100)
+        yield
 
 
 def plot_latency(results: PartResults) -> Plots:

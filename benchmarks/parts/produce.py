@@ -1,5 +1,6 @@
 """Producing as fast as it goes: records of several sizes, with librdkafka and with the raw load."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from benchmarks import clients, raw_load
@@ -51,7 +52,7 @@ KINDS = (
 )
 
 
-def measure_produce(bench: Bench) -> None:
+def measure_produce(bench: Bench) -> Iterator[None]:
     """Each kind to a topic of its own, with a tenth of it before the clock runs."""
     for number, kind in enumerate(KINDS):
         topic = f"produce-{number}"
@@ -63,6 +64,7 @@ def measure_produce(bench: Bench) -> None:
         bench.note(kind.speed, gigabytes * 1000 / watch.seconds, watch)
         bench.note(kind.cpu, watch.broker_cpu_seconds / gigabytes)
         bench.delete_topics()
+        yield
 
 
 def _send(bench: Bench, topic: str, kind: Kind, count: int) -> Stopwatch:

@@ -1,5 +1,7 @@
 """One record a request, over one connection and over many."""
 
+from collections.abc import Iterator
+
 from benchmarks import clients, raw_load
 from benchmarks.bench import Bench, Part
 from benchmarks.measures import Aim, Measure
@@ -25,7 +27,7 @@ LIBRDKAFKA = Measure("requests of 8 librdkafka producers", "/s", True, AIM)
 LIBRDKAFKA_CPU = Measure("requests of 8 librdkafka producers: broker CPU each", "µs", False)
 
 
-def measure_requests(bench: Bench) -> None:
+def measure_requests(bench: Bench) -> Iterator[None]:
     """Each with a fifth of its requests before the clock runs."""
     topic = "requests"
     bench.create_topic(topic, PARTITIONS)
@@ -44,6 +46,7 @@ def measure_requests(bench: Bench) -> None:
         done = watch.result["requests"]
         bench.note(RATES[connections], done / watch.seconds, watch)
         bench.note(CPU[connections], watch.broker_cpu_seconds / done * 1e6)
+        yield
     count = bench.size(60_000, 16_000)
     for requests in (count // 5, count):
         watch = bench.run(clients.small_requests, topic=topic, producers=8, count=requests)

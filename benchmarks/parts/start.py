@@ -1,6 +1,6 @@
 """From the start of a process to its first acknowledgement, and the memory it holds: idle, and after all the load."""
 
-from benchmarks.bench import Bench, Part
+from benchmarks.bench import SHARED_SETTINGS, Bench, Part
 from benchmarks.measures import Aim, Measure
 from benchmarks.process_figures import resident_mb
 from benchmarks.report import Section
@@ -25,7 +25,7 @@ Memory is looked at three seconds later, when a broker has done what it does aft
 MEMORY_SECTION = Section(
     "Memory after the load",
     """\
-The same process after all the parts above.
+The process of all the parts above but the first, when they are over.
 {rounds}""",
 )
 
@@ -45,6 +45,13 @@ def measure_memory(bench: Bench) -> None:
 
 
 START_PART = Part(
-    "start", START_SECTION, (START, START_CPU, IDLE), measure_start, is_of_start=True, seconds=5
+    "start",
+    START_SECTION,
+    (START, START_CPU, IDLE),
+    measure_start,
+    shares_broker=False,
+    properties=SHARED_SETTINGS,
+    is_of_start=True,
+    seconds=5,
 )
 MEMORY_PART = Part("memory", MEMORY_SECTION, (LOADED,), measure_memory, seconds=1)

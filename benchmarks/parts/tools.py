@@ -1,5 +1,7 @@
 """Kafka's own measuring tools as the client."""
 
+from collections.abc import Iterator
+
 from benchmarks import java_tools
 from benchmarks.bench import Bench, Part
 from benchmarks.measures import Aim, Measure
@@ -25,7 +27,7 @@ LATENCY_CPU = Measure("EndToEndLatency: broker CPU each", "µs", False)
 SMALL_RECORDS = 8_000_000
 
 
-def measure_tools(bench: Bench) -> None:
+def measure_tools(bench: Bench) -> Iterator[None]:
     """One tool after the other."""
     broker = bench.broker
     for topic in ("tool-1024", "tool-100", "tool-latency"):
@@ -33,10 +35,13 @@ def measure_tools(bench: Bench) -> None:
     count = bench.size(1_600_000, 150_000)
     watch = java_tools.producer_performance(broker, "tool-1024", 1024, count, "all")
     _note(bench, PRODUCE, PRODUCE_CPU, watch)
+    yield
     if not bench.quick:
         watch = java_tools.producer_performance(broker, "tool-100", 100, SMALL_RECORDS, "1")
         _note(bench, SMALL, SMALL_CPU, watch)
+        yield
     _note(bench, CONSUME, CONSUME_CPU, java_tools.consumer_performance(broker, "tool-1024", 1024, count))
+    yield
     count = bench.size(8_000, 1_500)
     watch = java_tools.end_to_end_latency(broker, "tool-latency", count)
     bench.note(LATENCY, watch.result["mean"], watch)

@@ -6,6 +6,7 @@ are committed in a second, by one producer and by twenty.
 import statistics
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from confluent_kafka import Producer
@@ -40,12 +41,14 @@ TWENTY = Measure(f"transactions of one record, {PRODUCERS} producers", "/s", Tru
 TWENTY_CPU = Measure(f"transactions of one record, {PRODUCERS} producers: broker CPU each", "µs", False)
 
 
-def measure_transactions(bench: Bench) -> None:
+def measure_transactions(bench: Bench) -> Iterator[None]:
     """All figures of one broker."""
     broker = bench.broker
     _measure_librdkafka(bench)
+    yield
     if not bench.quick:
         _measure_tool(bench)
+        yield
     bench.create_topic("one-record", PRODUCERS)
     seconds = bench.size(COUNT_SECONDS, QUICK_COUNT_SECONDS)
     _count_commits(broker, PRODUCERS, seconds / 2)
@@ -53,6 +56,7 @@ def measure_transactions(bench: Bench) -> None:
         watch = _count_commits(broker, producers, seconds)
         bench.note(measure, watch.result["commits"] / watch.seconds, watch)
         bench.note(cpu, watch.broker_cpu_seconds / watch.result["commits"] * 1e6)
+        yield
 
 
 def _measure_librdkafka(bench: Bench) -> None:

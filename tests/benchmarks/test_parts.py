@@ -106,10 +106,9 @@ def test_titles_are_of_one_measure_only() -> None:
     assert len({part.section.title for part in PARTS}) == len({part.name for part in PARTS}) == len(PARTS)
 
 
-def test_all_parts_but_one_take_three_rounds() -> None:
-    """A ratio without a spread says little; how cost grows is a ratio of Ottla's own figures, a curve of many."""
-    assert {part.name: part.rounds for part in PARTS if part.rounds != 3} == {"growth": 1}
-    assert {part.rounds_in(quick=True) for part in PARTS} == {1}
+def test_all_parts_take_three_rounds() -> None:
+    """A ratio without a spread says little."""
+    assert {part.rounds for part in PARTS} == {3}
 
 
 def test_parts_are_chosen_by_name() -> None:

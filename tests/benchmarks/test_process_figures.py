@@ -8,7 +8,14 @@ import time
 
 import pytest
 
-from benchmarks.process_figures import busiest_thread, cpu_seconds, resident_mb, thread_seconds, timed
+from benchmarks.process_figures import (
+    busiest_thread,
+    cpu_seconds,
+    resident_mb,
+    thread_seconds,
+    timed,
+    wait_for_rest,
+)
 
 
 class Itself:
@@ -86,3 +93,20 @@ def test_a_stopwatch_sees_time_cpu_and_memory() -> None:
     assert watch.broker_cpu_seconds >= 0.05
     assert watch.client > 0
     assert watch.resident_mb > 1
+
+
+@pytest.mark.parametrize(
+    ("program", "rests"), [("input()", True), ("print(flush=True)\nwhile True: pass", False)]
+)
+def test_a_process_comes_to_rest_or_not(program: str, rests: bool) -> None:
+    """One that waits for something rests; one that never waits does not."""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        try:
+            if not rests:
+                assert child.stdout is not None
+                child.stdout.readline()
+            assert wait_for_rest(child.pid, patience_seconds=30 if rests else 0.5) is rests
+        finally:
+            child.kill()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Self
 
 import pytest
 
-from benchmarks import results, runner
+from benchmarks import part_pass, results, runner
 from benchmarks.bench import KAFKA, OTTLA, Bench, Part
-from benchmarks.measures import Measure
+from benchmarks.measures import Aim, Measure
 from benchmarks.progress import Progress
 from benchmarks.report import Section
 from benchmarks.results import load
@@ -21,6 +23,8 @@ SPEED, OTHER = Measure("speed", "MB/s", True), Measure("other", "MB/s", True)
 
 class StandIn:
     """A broker that does nothing but live until it is told to die."""
+
+    pid = os.getpid()
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -50,6 +54,8 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(runner, "make_broker", make)
     monkeypatch.setattr(Runner, "_warm_up", lambda *_: None)
+    monkeypatch.setattr(runner, "held_memory", nullcontext)
+    monkeypatch.setattr(part_pass, "wait_for_rest", lambda _: True)
     monkeypatch.setattr(results, "FULL_DIRECTORY", tmp_path / "full")
     monkeypatch.setattr(results, "QUICK_DIRECTORY", tmp_path / "quick")
     return names
@@ -77,6 +83,55 @@ def test_brokers_take_turns(started: list[str]) -> None:
     assert found is not None
     pairs = found.entries("speed", (OTTLA, KAFKA))
     assert [(ours.value, theirs.value) for ours, theirs in pairs] == [(2, 1)] * 3
+
+
+def turns(bench: Bench, order: list[str], count: int) -> Iterator[None]:
+    """Note who has a turn."""
+    for _ in range(count):
+        order.append(bench.broker.name)
+        yield
+    good(bench)
+
+
+def test_brokers_take_turns_within_a_part(started: list[str]) -> None:
+    """Where a part yields, the other broker has its turn; each runs once for all parts that share it."""
+    order: list[str] = []
+    Runner(
+        [part(name, lambda bench: turns(bench, order, 3)) for name in ("a", "b")],
+        quick=True,
+    ).run()
+    assert order == [OTTLA, KAFKA] * 6
+    assert started == [OTTLA, KAFKA]
+    found = load("b", quick=True)
+    assert found is not None
+    assert found.entries("speed", (OTTLA, KAFKA)) != []
+
+
+def test_a_part_with_a_broker_of_its_own_takes_all_turns_at_once(started: list[str]) -> None:
+    """There is nobody to take turns with."""
+    order: list[str] = []
+    Runner([part("a", lambda bench: turns(bench, order, 2), shares_broker=False)], quick=True).run()
+    assert order == [OTTLA, OTTLA, KAFKA, KAFKA]
+    assert started == [OTTLA, KAFKA]
+
+
+@pytest.mark.usefixtures("started")
+def test_who_fails_leaves_the_turns_to_the_other() -> None:
+    """The other broker's figures are kept."""
+    order: list[str] = []
+
+    def run(bench: Bench) -> Iterator[None]:
+        for turn in turns(bench, order, 2):
+            yield turn
+            if bench.broker.name == OTTLA:
+                raise OSError("out of luck")
+
+    running = Runner([part("a", run), part("b", good)], quick=True)
+    running.run()
+    assert order == [OTTLA, KAFKA, KAFKA]
+    assert running.failures == ["ottla a failed: OSError: out of luck"]
+    assert load("a", quick=True) is None
+    assert load("b", quick=True) is not None
 
 
 @pytest.mark.usefixtures("started")
@@ -117,7 +172,7 @@ def test_a_broker_that_dies_is_started_again_for_the_rest(started: list[str]) ->
         raise OSError("it died")
 
     Runner([part("deadly", kill), part("good", good)], quick=True).run()
-    assert started == [OTTLA, OTTLA, KAFKA, KAFKA]
+    assert started == [OTTLA, KAFKA] * 2
 
 
 def test_a_directory_is_filled_once(started: list[str]) -> None:
@@ -195,7 +250,7 @@ def test_fewer_rounds_are_the_last_ones(started: list[str]) -> None:
         return call
 
     Runner([part("often", run("often"), rounds=2), part("once", run("once"), rounds=1)], quick=False).run()
-    assert calls == ["often", "often", "often", "once", "often", "once"]
+    assert calls == ["often", "often", "often", "often", "once", "once"]
     found = load("once", quick=False)
     assert found is not None
     assert len(found.rounds) == 1
@@ -209,6 +264,51 @@ def test_fewer_rounds_can_be_asked_for(started: list[str], monkeypatch: pytest.M
     found = load("b", quick=False)
     assert found is not None
     assert len(found.rounds) == 1
+
+
+@pytest.mark.parametrize(
+    ("speeds", "rounds"),
+    [
+        ([1.5, 1.4, 1.6], 3),  # all meet the aim
+        ([1.2, 1.1, 1.0], 3),  # none does
+        ([1.5, 1.2, 1.6, 1.4, 1.4, 1.4, 1.4], 7),  # the median does
+        ([1.2, 1.5, 1.2, 1.2, 1.2, 1.2, 1.2], 7),  # the median does not
+    ],
+)
+@pytest.mark.usefixtures("started")
+def test_there_are_more_rounds_where_they_disagree(speeds: list[float], rounds: int) -> None:
+    """On whichever side the median is; parts whose rounds agree are left alone."""
+    left = list(speeds)
+    calls = []
+
+    def wavering(bench: Bench) -> None:
+        bench.note(SPEED, left.pop(0) if bench.broker.name == OTTLA else 1.0)
+
+    def steady(bench: Bench) -> None:
+        good(bench)
+        calls.append(bench.broker.name)
+
+    aimed = Measure(SPEED.title, SPEED.unit, SPEED.more_is_better, Aim(ratio_at_least=1.3))
+    parts = [Part(name, Section(name, ""), (aimed,), run) for name, run in (("a", wavering), ("b", steady))]
+    Runner(parts, quick=False).run()
+    found = load("a", quick=False)
+    assert found is not None
+    assert len(found.rounds) == rounds
+    assert len(calls) == 6
+
+
+@pytest.mark.usefixtures("started")
+def test_there_are_no_more_rounds_than_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ROUNDS=2 makes two, though they disagree."""
+    monkeypatch.setenv("ROUNDS", "2")
+    left = [1.5, 1.0]
+
+    def wavering(bench: Bench) -> None:
+        bench.note(SPEED, left.pop(0) if bench.broker.name == OTTLA else 1.0)
+
+    aimed = Measure(SPEED.title, SPEED.unit, SPEED.more_is_better, Aim(ratio_at_least=1.3))
+    Runner([Part("a", Section("a", ""), (aimed,), wavering)], quick=False).run()
+    assert left == []
 
 
 def test_what_is_left_is_guessed_until_it_is_seen(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,53 @@
+"""One part on one broker in one round, by turns: between two of them the other broker has its own."""
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from benchmarks.bench import Bench, Part
+from benchmarks.loop_lag import LagOfTurns, read_lag
+from benchmarks.process_figures import wait_for_rest
+from benchmarks.results import Pass
+from compat_tests.broker_process import BrokerProcess
+
+
+class PartPass:
+    """`go_on` takes a turn."""
+
+    def __init__(self, part: Part, name: str, bench: Bench, broker: BrokerProcess | None) -> None:
+        self.part = part
+        self.name = name
+        self._bench = bench
+        self._broker = broker
+        # Nothing must be before the first acknowledgement.
+        self._watched = None if part.is_of_start else broker
+        self._lag = LagOfTurns()
+        self._turns = self._all_turns()
+
+    def go_on(self) -> bool:
+        """Take the next turn; whether there are more."""
+        # The first look begins the measurement, and each leaves out what was before.
+        if self._watched is not None:
+            read_lag(self._watched)
+        has_more = next(self._turns, False)
+        if self._watched is not None:
+            self._lag.add(read_lag(self._watched))
+        if not has_more:
+            self._bench.delete_topics()
+        return has_more
+
+    def rest(self) -> None:
+        """Let the broker come to rest before the other has its turn: its compiler or collector may still be at work."""
+        if self._broker is not None and self._broker.process is not None:
+            with suppress(OSError):  # it has died, which its next turn will tell
+                wait_for_rest(self._broker.pid)
+
+    def _all_turns(self) -> Iterator[bool]:
+        for _ in self.part.run(self._bench) or ():
+            yield True
+
+    def taken(self) -> Pass | None:
+        """The figures so far, if there are any."""
+        if not self._bench.entries:
+            return None
+        figures, longest_work = self._lag.summary()
+        return Pass(self._bench.entries, figures, longest_work)
