@@ -13,7 +13,7 @@ from typing import Any
 from ottla.metadata.errors import MetadataError
 from ottla.metadata.features import ELIGIBLE_LEADER_REPLICAS_VERSION, METADATA_VERSION
 from ottla.metadata.image.delta import MetadataDelta, PartitionChange
-from ottla.metadata.image.topics import PartitionImage, TopicImage
+from ottla.metadata.image.topics import NewPartition, PartitionImage, TopicImage
 from ottla.metadata.records import (
     AbortTransactionRecord,
     AccessControlEntryRecord,
@@ -49,6 +49,8 @@ from ottla.wire.uuids import Uuid, format_uuid
 TOPIC_RESOURCE = 2
 BROKER_RESOURCE = 4
 
+# What is about to be folded in: a record, or what was made of it before.
+Foldable = MetadataRecord | NewPartition
 QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
@@ -90,7 +92,7 @@ class MetadataImage:
         self.last_offset = -1
         self.colliding_names: dict[str, set[str]] = {}
         self._sorted_names: list[str] = []
-        self._transaction: list[MetadataRecord] | None = None
+        self._transaction: list[Foldable] | None = None
 
     # Questions ---------------------------------------------------------------------------------------------
 
@@ -128,7 +130,7 @@ class MetadataImage:
 
     # The fold ----------------------------------------------------------------------------------------------
 
-    def apply(self, record: MetadataRecord, delta: MetadataDelta | None = None) -> MetadataDelta:
+    def apply(self, record: Foldable, delta: MetadataDelta | None = None) -> MetadataDelta:
         """Fold one record in and note in `delta` what it changed."""
         if delta is None:
             delta = MetadataDelta()
@@ -141,7 +143,7 @@ class MetadataImage:
             _FOLDS[kind](self, record, delta)
         return delta
 
-    def apply_all(self, records: Iterable[MetadataRecord], last_offset: int) -> MetadataDelta:
+    def apply_all(self, records: Iterable[Foldable], last_offset: int) -> MetadataDelta:
         """Fold the records of one batch, the last of which stands at `last_offset`."""
         delta = MetadataDelta()
         for record in records:
@@ -149,7 +151,7 @@ class MetadataImage:
         self.last_offset = last_offset
         return delta
 
-    def _bracket(self, record: MetadataRecord, delta: MetadataDelta) -> None:
+    def _bracket(self, record: Foldable, delta: MetadataDelta) -> None:
         if isinstance(record, BeginTransactionRecord):
             if self._transaction is not None:
                 raise MetadataError("The metadata log begins a transaction inside another one.")
@@ -183,13 +185,17 @@ class MetadataImage:
         delta.created_topics.append(topic)
 
     def _fold_partition(self, record: PartitionRecord, delta: MetadataDelta) -> None:
-        topic = self._topic(record.topic_id)
-        before = topic.partitions.get(record.partition_id)
-        after = topic.partitions[record.partition_id] = PartitionImage.of(record)
+        self._fold_new_partition(NewPartition.of(record), delta)
+
+    def _fold_new_partition(self, new: NewPartition, delta: MetadataDelta) -> None:
+        topic_id, partition_id, after = new
+        topic = self._topic(topic_id)
+        before = topic.partitions.get(partition_id)
+        topic.partitions[partition_id] = after
         if before is None:
-            delta.new_partitions.append((topic, record.partition_id))
+            delta.new_partitions.append((topic, partition_id))
         else:
-            delta.changed_partitions.append(PartitionChange(topic, record.partition_id, before, after))
+            delta.changed_partitions.append(PartitionChange(topic, partition_id, before, after))
 
     def _fold_partition_change(self, record: PartitionChangeRecord, delta: MetadataDelta) -> None:
         topic = self._topic(record.topic_id)
@@ -340,11 +346,18 @@ def _entity_key(part: tuple[str, str | None]) -> tuple[str, str]:
     return part[0], part[1] or ""
 
 
+def prepared(records: Iterable[MetadataRecord]) -> list[Foldable]:
+    """The records with the work done that needs no image, as long as nobody waits: a topic may have very many
+    partitions, and folding them in must not be interrupted."""
+    return [NewPartition.of(each) if isinstance(each, PartitionRecord) else each for each in records]
+
+
 _TRANSACTION_BRACKETS = {BeginTransactionRecord, EndTransactionRecord, AbortTransactionRecord}
 
 _FOLDS: dict[type[Any], Callable[[MetadataImage, Any, MetadataDelta], None]] = {
     TopicRecord: MetadataImage._fold_topic,
     PartitionRecord: MetadataImage._fold_partition,
+    NewPartition: MetadataImage._fold_new_partition,
     PartitionChangeRecord: MetadataImage._fold_partition_change,
     RemoveTopicRecord: MetadataImage._fold_remove_topic,
     ClearElrRecord: MetadataImage._fold_clear_elr,

@@ -106,6 +106,19 @@ class PartitionImage(NamedTuple):
         return None
 
 
+class NewPartition(NamedTuple):
+    """A record of a partition with what it comes to, which is most of the work of folding it in."""
+
+    topic_id: Uuid
+    partition_id: int
+    image: PartitionImage
+
+    @classmethod
+    def of(cls, record: PartitionRecord) -> "NewPartition":
+        """The partition as its first record tells it."""
+        return cls(record.topic_id, record.partition_id, PartitionImage.of(record))
+
+
 @dataclass(slots=True, eq=False)
 class TopicImage:
     """A topic; the same object for as long as the topic lives."""

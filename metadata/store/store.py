@@ -24,7 +24,7 @@ from ottla.metadata.features import (
     supports_transactions,
 )
 from ottla.metadata.features import METADATA_VERSION as METADATA_VERSION_FEATURE
-from ottla.metadata.image import MetadataDelta, MetadataImage
+from ottla.metadata.image import Foldable, MetadataDelta, MetadataImage, prepared
 from ottla.metadata.image.snapshot import image_records
 from ottla.metadata.records import (
     AbortTransactionRecord,
@@ -102,7 +102,7 @@ class MetadataStore:
         self._voters: VotersRecord | None = None
         self._snapshot: SnapshotId | None = None
         self._bytes_since_snapshot = 0
-        self._appended: list[tuple[int, Sequence[MetadataRecord]]] = []
+        self._appended: list[tuple[int, Sequence[Foldable]]] = []
         self._flushed_offset = -1
 
     @property
@@ -300,8 +300,9 @@ class MetadataStore:
                     ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
                 )
             last_offset = offset + len(chunk) - 1
+            foldable = prepared(chunk)
             self._log.append(batch, last_offset=last_offset, epoch=self.epoch, timestamp_ms=now_ms)
-            self._appended.append((last_offset, chunk))
+            self._appended.append((last_offset, foldable))
             self._bytes_since_snapshot += len(batch)
         return self._log.end_offset - 1
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ottla.metadata.errors import MetadataError
-from ottla.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from ottla.metadata.image import BROKER_RESOURCE, TOPIC_RESOURCE, MetadataImage, prepared
 from ottla.metadata.image.snapshot import image_records
 from ottla.metadata.records import (
     AbortTransactionRecord,
@@ -267,3 +267,24 @@ def test_registration_of_another_epoch_is_refused() -> None:
     image = running_image()
     with pytest.raises(MetadataError, match="broker 1 with epoch 3"):
         image.apply(BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=3, fenced=1))
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_prepared_records_come_to_the_same(in_transaction: bool) -> None:
+    """What can be done of them before it is their turn changes neither the image nor the delta."""
+    records = [*topic_records("more", 3), *ONE_OF_EACH]
+    if in_transaction:
+        records = [BeginTransactionRecord(name="t"), *topic_records("more", 3), EndTransactionRecord()]
+    plain, quick = MetadataImage(), MetadataImage()
+    delta, same = plain.apply_all(records, 7), quick.apply_all(prepared(records), 7)
+    assert list(image_records(quick)) == list(image_records(plain))
+    assert [(topic.name, index) for topic, index in same.new_partitions] == [
+        (topic.name, index) for topic, index in delta.new_partitions
+    ]
+    assert same.changed_configs == delta.changed_configs
+
+
+def test_an_impossible_partition_is_found_when_it_is_prepared() -> None:
+    """Before anything is written."""
+    with pytest.raises(MetadataError):
+        prepared([PartitionRecord(replicas=[1], directories=[DIRECTORY, DIRECTORY])])
