@@ -24,8 +24,9 @@ OTTLA, KAFKA = "ottla", "kafka"
 MACHINE = "machine"  # in place of a broker: what the machine can do by itself
 BROKER_NAMES = (OTTLA, KAFKA)
 DELETE_SECONDS = 1.5
-# Files of deleted topics go at once, on both brokers; all else is by default.
-SHARED_SETTINGS = {"log.segment.delete.delay.ms": "100"}
+# Files of deleted topics go at once, on both brokers, and none is thought dead that was stopped during the other's
+# turn; all else is by default.
+SHARED_SETTINGS = {"log.segment.delete.delay.ms": "100", "broker.session.timeout.ms": "3600000"}
 
 
 def make_broker(name: str, data_dir: Path | None, properties: Mapping[str, str]) -> BrokerProcess:

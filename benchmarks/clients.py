@@ -24,6 +24,7 @@ from benchmarks.process_figures import Stopwatch, Target, timed
 PATIENCE_SECONDS = 120
 _STAMP_BYTES = 8
 _STATISTICS_MS = 100
+_MESSAGES = 500  # that a consumer takes at a time: as many as stay in the cache of a core
 
 
 def create_topic(broker: Target, topic: str, partitions: int = 1) -> None:
@@ -148,7 +149,7 @@ def _read(consumer: Consumer, topic: str, count: int) -> int:
     received = size = 0
     consumer.assign([TopicPartition(topic, 0, 0)])
     while received < count:
-        messages = consumer.consume(min(10_000, count - received), PATIENCE_SECONDS)
+        messages = consumer.consume(min(_MESSAGES, count - received), PATIENCE_SECONDS)
         assert messages, "no records arrive"
         size += _size(messages)
         received += len(messages)

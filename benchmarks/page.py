@@ -26,15 +26,16 @@ INTRODUCTION = """\
 
 Ottla {version} on {python} beside Apache Kafka {kafka} with its own start script's JVM settings (1 GB heap), each as
 one process with a data directory of its own, on the same machine ({machine}), taken in turns in one run. In most parts
-both run, and a figure of the one is followed by the same figure of the other, once the first has come to rest: what
+both are up, and a figure of the one is followed by the same figure of the other, while the first is stopped: what
 others do on a shared machine then meets both alike. Clients are processes of their own on the same machine, so absolute
 figures say as much about client and machine as about the brokers: what counts is the ratio, Ottla's figure divided by
 Kafka's of the same round (↑ more is better, ↓ less is better). It is the median of the rounds, and the spread is from
 the lowest to the highest. Where rounds disagree whether an aim of a part is met, on whichever side their median is, the
-part is taken in up to four rounds more.
+part is taken in up to two rounds more.
 
 Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so that the disk need not take what a
-part has written, and `group.initial.rebalance.delay.ms=0`.
+part has written, `broker.session.timeout.ms=3600000`, so that a broker that was stopped is not given up, and
+`group.initial.rebalance.delay.ms=0`.
 
 `limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time,
 when a producer that may send several requests had less than half of one under way on average, when the broker had

@@ -1,5 +1,7 @@
-"""One part on one broker in one round, by turns: between two of them the other broker has its own."""
+"""One part on one broker in one round, by turns: between two of them the other broker has its own, and this one is
+stopped."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -18,6 +20,7 @@ class PartPass:
         self.name = name
         self._bench = bench
         self._broker = broker
+        self._is_paused = False
         # Nothing must be before the first acknowledgement.
         self._watched = None if part.is_of_start else broker
         self._lag = LagOfTurns()
@@ -35,10 +38,21 @@ class PartPass:
             self._bench.delete_topics()
         return has_more
 
-    def rest(self) -> None:
-        """Let the broker come to rest before the other has its turn: its compiler or collector may still be at work."""
-        if self._broker is not None and self._broker.process is not None:
+    def pause(self) -> None:
+        """Stop the broker while the other has its turn, once it has come to rest: its compiler or collector may still
+        be at work."""
+        if not self._is_paused and self._broker is not None and self._broker.process is not None:
             with suppress(OSError):  # it has died, which its next turn will tell
+                wait_for_rest(self._broker.pid)
+                self._broker.send_signal(signal.SIGSTOP)
+                self._is_paused = True
+
+    def resume(self) -> None:
+        """Let it go on, and do what it would have done meanwhile."""
+        if self._is_paused and self._broker is not None and self._broker.process is not None:
+            self._is_paused = False
+            with suppress(OSError):
+                self._broker.send_signal(signal.SIGCONT)
                 wait_for_rest(self._broker.pid)
 
     def _all_turns(self) -> Iterator[bool]:

@@ -2,8 +2,8 @@
 
 In a round each broker is started once for the parts that share it, and once for each that does not. Where they share
 it, both brokers run, and take turns within each part: what a shared machine does to one figure, it mostly does to the
-next one, too, and ratios are of neighbours. A turn begins when the other broker has come to rest. A part that fails is
-told and left out; the others go on, on a broker that is started anew if it died with it.
+next one, too, and ratios are of neighbours. Who has no turn has come to rest, and is stopped (SIGSTOP). A part that
+fails is told and left out; the others go on, on a broker that is started anew if it died with it.
 
 A part that makes very many files comes first in its round, and its files are deleted when all is over: ext4 looks at
 every file that was deleted in the last minutes before it makes one, which the next broker would pay for. Parts with
@@ -46,7 +46,7 @@ from benchmarks.results import PartResults, save
 from compat_tests.broker_process import BrokerFailed, BrokerProcess
 
 QUICK_MEMORY_BYTES = 4_000_000_000
-MORE_ROUNDS = 4
+MORE_ROUNDS = 2
 WARM_UP_SECONDS, QUICK_WARM_UP_SECONDS = 15.0, 5.0
 FAILURES = (
     ArithmeticError,
@@ -187,10 +187,12 @@ class Runner:
             for each in tuple(left):
                 for other in passes:
                     if other is not each:
-                        other.rest()
+                        other.pause()
+                each.resume()
                 if not self._take_turn(each, number):
                     left.remove(each)
         for each in passes:
+            each.resume()
             taken = each.taken()
             if taken is not None:
                 self._results[each.part.name].rounds[-1][each.name] = taken

@@ -13,6 +13,7 @@ from time import perf_counter
 
 import trio
 
+from ottla import native
 from ottla.cli.arguments import ServeArguments
 from ottla.config.broker_config import BrokerConfig
 from ottla.config.definition import ConfigError
@@ -71,6 +72,8 @@ def serve(arguments: ServeArguments, started: float) -> int:
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
     allow_many_files()
+    if native.is_stale:
+        log.warning("the compiled part is older than its sources and left out, which makes much slower: run make")
     try:
         config = BrokerConfig.load(read_settings(arguments))
         return trio.run(_run, Server(config), started)

@@ -63,7 +63,7 @@ GROWTHS = (PARTITIONS, CONNECTIONS, CONSUMERS)
 
 def measure_growth(bench: Bench) -> Iterator[None]:
     """One after the other."""
-    requests = bench.size(12_000, 2_000)
+    requests = bench.size(60_000, 2_000)
     costs = []
     for count in PARTITIONS.steps:
         topic = f"of-{count}"
