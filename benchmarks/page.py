@@ -41,7 +41,8 @@ part has written, `broker.session.timeout.ms=3600000`, so that a broker that was
 when a producer that may send several requests had less than half of one under way on average, when the broker had
 nothing to do for more than half of the time, or when the aim would be out of reach for a broker that costs nothing and
 answers at once; the *machine*, when all cores were in use; else the *broker*. Where the client is the limit, a ratio of
-1 is all that can be asked of a broker.
+1 is all that can be asked of a broker, and by chance it is a little more or less: where the median is less, but some
+rounds are above 1, that is neither met nor missed but *even*.
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
 What is free in a virtual machine may be given back to its host, and cost its next user more than all else that is done
@@ -49,7 +50,7 @@ with it: the free memory is used once when a run begins and kept from going back
 CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
 Kafka's.
 
-Run it yourself: `make bench` (about forty minutes), `make bench QUICK=1` (about two minutes, one round without
+Run it yourself: `make bench` (forty minutes to an hour), `make bench QUICK=1` (about two minutes, one round without
 groups, idle connections, many partitions and growth, into `.cache/bench`), or a part alone, such as
 `make bench ONLY=produce`.
 """
@@ -110,12 +111,18 @@ def introduction(found: Sequence[tuple[Part, PartResults]]) -> str:
 def summary(rows: Sequence[Row]) -> str:
     """How many aims are met, and plainly which are not."""
     judged = [row for row in rows if row.verdict.is_met is not None]
-    missed = [row for row in judged if not row.verdict.is_met]
-    text = f"**{len(judged) - len(missed)} of {len(judged)} aims are met.**"
+    missed = [row for row in judged if not row.verdict.is_met and not row.verdict.is_even]
+    even = [row for row in judged if row.verdict.is_even]
+    text = f"**{len(judged) - len(missed) - len(even)} of {len(judged)} aims are met.**"
     if missed:
-        text += " Not met:\n\n"
-        text += "\n".join(f"- {_missed(row)}" for row in missed)
+        text += " Not met:\n\n" + _list(missed)
+    if even:
+        text += "\n\nEven with Kafka:\n\n" + _list(even)
     return text + "\n"
+
+
+def _list(rows: Sequence[Row]) -> str:
+    return "\n".join(f"- {_missed(row)}" for row in rows)
 
 
 def _missed(row: Row) -> str:

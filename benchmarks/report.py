@@ -107,7 +107,7 @@ def table_of(rows: Sequence[Row]) -> str:
 def _cells(row: Row) -> list[str]:
     measure, verdict = row.measure, row.verdict
     arrow = "↑" if measure.more_is_better else "↓"
-    met = {None: "", True: "met", False: "**not met**"}[verdict.is_met]
+    met = "even" if verdict.is_even else {None: "", True: "met", False: "**not met**"}[verdict.is_met]
     ours, theirs = row.resident_mb
     return [
         measure.title,

@@ -1,15 +1,15 @@
 """The compiled twins of a few functions that are called for every request or every record.
 
-`speed` is the compiled module, or None where it could not be built (no C compiler), is older than its sources, or is not
-wanted (`OTTLA_NATIVE=0`, as in the tests). Each function in it has a twin in Python beside the place where it is used,
-does exactly the same, and is compared with it in tests/native. Nothing needs it: it makes the same broker quicker.
+`speed` is the compiled module, or None where it could not be built (no C compiler), is older than its sources, or is
+not wanted (`OTTLA_NATIVE=0`, as in the tests). Each function in it has a twin in Python beside the place where it is
+used, does exactly the same, and is compared with it in tests/native. Nothing needs it: it makes the same broker
+quicker.
 """
 
 from __future__ import annotations
 
 import os
 from types import ModuleType
-
 
 
 def is_older_than_sources(compiled: str) -> bool:

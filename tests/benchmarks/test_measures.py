@@ -133,3 +133,26 @@ def test_percentiles_are_values_that_occurred() -> None:
 def test_figures_have_as_many_digits_as_they_deserve(value: float, text: str) -> None:
     """Three or so."""
     assert shown(Measure("m", "ms", False), value) == text
+
+
+@pytest.mark.parametrize(
+    ("ottla", "client", "is_met", "is_even"),
+    [
+        ((0.99, 0.95, 1.02), 0.95, False, True),
+        ((0.99, 0.95, 0.98), 0.95, False, False),  # behind in every round
+        ((1.01, 0.95, 1.02), 0.95, True, False),
+        ((0.99, 0.95, 1.02), 0.5, False, False),  # the broker is the limit
+    ],
+)
+def test_brokers_that_are_alike(ottla: tuple[float, ...], client: float, is_met: bool, is_even: bool) -> None:
+    """Where the client is the limit, rounds on both sides of 1 tell nothing against a broker."""
+    entries = [Entry(each, client=client, cores=1.2) for each in ottla]
+    verdict = judge(Measure("speed", "MB/s", True, FASTER), entries, [Entry(1.0)] * 3, 2)
+    assert (verdict.is_met, verdict.is_even) == (is_met, is_even)
+
+
+def test_a_latency_is_never_even() -> None:
+    """Its aim is far below 1."""
+    entries = [Entry(each, client=0.95, cores=1.2) for each in (0.9, 0.95, 1.1)]
+    verdict = judge(Measure("latency", "ms", False, Aim(ratio_at_most=0.8)), entries, [Entry(1.0)] * 3, 2)
+    assert (verdict.is_met, verdict.is_even) == (False, False)

@@ -67,6 +67,11 @@ def test_what_is_not_met_is_said_plainly() -> None:
         "- speed: broker CPU: 0.75 s/GB against 1.00 s/GB, 0.75 ×, 0.70 to 0.80 (aim ≤ 0.5 ×)\n"
     )
     assert summary([met]) == "**1 of 1 aims are met.**\n"
+    alike = [(Entry(each, client=0.95, cores=1.2), Entry(1)) for each in (0.99, 0.98, 1.02)]
+    assert summary([met, row_of(SPEED, alike)]) == (
+        "**1 of 2 aims are met.**\n\nEven with Kafka:\n\n"
+        "- speed: 0.99 MB/s against 1.00 MB/s, 0.99 ×, 0.98 to 1.02 (aim ≥ 1 ×)\n"
+    )
 
 
 @pytest.mark.usefixtures("_elsewhere")
