@@ -231,6 +231,8 @@ class Runner:
                 connections=8,
                 partitions=8,
             )
+        # Memory that has just been used is at hand for the first figures.
+        clients.delete_topics(broker, ["warm-up", "warm-up-8"])
 
     def _number(self, number: int) -> str:
         """Which round it is of how many; those that nobody knew of at first are more."""

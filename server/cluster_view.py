@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ottla.metadata.image import MetadataImage, PartitionImage, TopicImage
+from ottla.metadata.image import MetadataImage, PartitionImage
 from ottla.metadata.records import RegisterBrokerRecord
 from ottla.wire.dataclass import dataclass
 from ottla.wire.errors import ErrorCode
@@ -64,10 +64,6 @@ class ClusterView:
     def any_broker_id(self) -> int:
         """Whom clients should take for the controller: every broker passes their requests on."""
         return next((node.id for node in self.alive_nodes()), -1)
-
-    def partitions(self, topic: TopicImage) -> list[PartitionView]:
-        """The topic's partitions in order."""
-        return [self.partition(index, topic.partitions[index]) for index in sorted(topic.partitions)]
 
     def partition(self, index: int, image: PartitionImage) -> PartitionView:
         """One partition, as this listener's clients may know it."""

@@ -190,8 +190,15 @@ class Dispatcher:
         """The handler has to wait."""
         try:
             response = await _after_flush(outbox, waiting)
-            if response is not None:
-                self._add_response(registration, header, header.api_version, response, outbox)
+            if response is None:
+                return
+            version = header.api_version
+            if self._context.has_many_elements:  # as the handler has found
+                await trio.to_thread.run_sync(
+                    self._add_response, registration, header, version, response, outbox
+                )
+            else:
+                self._add_response(registration, header, version, response, outbox)
         except Exception as error:  # noqa: BLE001
             raise _ending(registration, header, error) from None
 

@@ -11,17 +11,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
-from ottla.metadata.image import TopicImage
+from ottla.metadata.image import PartitionImage, TopicImage
 from ottla.metadata.topic_names import topic_name_error
 from ottla.server.authorized_operations import (
     ALL_CLUSTER_OPERATIONS,
     ALL_TOPIC_OPERATIONS,
     OPERATIONS_NOT_ASKED,
 )
-from ottla.server.cluster_view import ClusterView, PartitionView
+from ottla.server.cluster_view import ClusterView
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.registry import serves
@@ -40,7 +40,11 @@ from ottla.wire.uuids import ZERO_UUID
 _LISTENER_NOT_FOUND_SINCE = 6
 _CLUSTER_OPERATIONS_UNTIL = 10
 _LOOKUP_BY_ID_SINCE = 12
-_MANY_TOPICS = 1_000
+_MANY = 500  # topics, or partitions of all of them
+
+
+# A topic without its partitions, and these.
+Found = tuple[MetadataResponseTopic, Mapping[int, PartitionImage]]
 
 
 class _Answer:
@@ -73,41 +77,45 @@ class _Answer:
     def all_names(self) -> list[str]:
         return list(self._image.topic_names())
 
-    def by_id(self, topic_id: bytes) -> MetadataResponseTopic:
+    def by_id(self, topic_id: bytes) -> Found:
         topic = self._image.topics_by_id.get(topic_id)
         if topic is None:
-            return MetadataResponseTopic(
+            unknown = MetadataResponseTopic(
                 error_code=ErrorCode.UNKNOWN_TOPIC_ID,
                 name=None,
                 topic_id=topic_id,
                 topic_authorized_operations=OPERATIONS_NOT_ASKED,
             )
+            return unknown, {}
         return self._topic(topic)
 
-    def by_name(self, name: str) -> MetadataResponseTopic:
+    def by_name(self, name: str) -> Found:
         topic = self._image.topics_by_name.get(name)
         if topic is not None:
             return self._topic(topic)
         invalid = topic_name_error(name) is not None
         code = ErrorCode.INVALID_TOPIC_EXCEPTION if invalid else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return MetadataResponseTopic(
+        unknown = MetadataResponseTopic(
             error_code=code,
             name=name,
             topic_id=ZERO_UUID,
             is_internal=is_internal_topic(name),
             topic_authorized_operations=self._operations,
         )
+        return unknown, {}
 
-    def _topic(self, topic: TopicImage) -> MetadataResponseTopic:
-        return MetadataResponseTopic(
+    def _topic(self, topic: TopicImage) -> Found:
+        response = MetadataResponseTopic(
             name=topic.name,
             topic_id=topic.topic_id,
             is_internal=is_internal_topic(topic.name),
-            partitions=[self._partition(partition) for partition in self._view.partitions(topic)],
             topic_authorized_operations=self._operations,
         )
+        return response, topic.partitions
 
-    def _partition(self, view: PartitionView) -> MetadataResponsePartition:
+    def partition(self, numbered: tuple[int, PartitionImage]) -> MetadataResponsePartition:
+        """One partition of a topic."""
+        view = self._view.partition(*numbered)
         error = view.error
         if error == ErrorCode.LISTENER_NOT_FOUND and self._version < _LISTENER_NOT_FOUND_SINCE:
             error = ErrorCode.LEADER_NOT_AVAILABLE
@@ -149,13 +157,15 @@ async def _by_name_with_creation(
 ) -> MetadataResponse:
     await create_missing_topics(context.broker, names)
     answer = _Answer(context, request)
-    return await _in_turns(answer, answer.by_name, names)
+    response = _respond(context, answer, map(answer.by_name, names))
+    return response if isinstance(response, MetadataResponse) else await response
 
 
-async def _in_turns(
-    answer: _Answer, lookup: Callable[[Any], MetadataResponseTopic], wanted: Iterable[Any]
-) -> MetadataResponse:
-    return answer.respond(await map_in_turns(lookup, wanted))
+async def _in_turns(answer: _Answer, topics: Iterable[Found]) -> MetadataResponse:
+    found = await map_in_turns(lambda each: each, topics)
+    for topic, partitions in found:
+        topic.partitions = await map_in_turns(answer.partition, sorted(partitions.items()))
+    return answer.respond([topic for topic, _ in found])
 
 
 async def _when_settled(context: RequestContext, request: MetadataRequest) -> MetadataResponse:
@@ -184,15 +194,14 @@ def _answer(
     if request.topics is None or (not request.topics and context.api_version == 0):
         answer = _Answer(context, request)
         names = answer.all_names()
-        # The image counts no partitions, and few topics have very many.
-        context.has_many_elements = len(names) > _MANY_TOPICS
-        return _looked_up(context, answer, answer.by_name, names)
+        context.has_many_elements = len(names) > _MANY
+        return _respond(context, answer, map(answer.by_name, names))
     topic_ids = {topic.topic_id: None for topic in request.topics if topic.topic_id != ZERO_UUID}
     if topic_ids:
         if context.api_version < _LOOKUP_BY_ID_SINCE:
             return _refuse(request, ErrorCode.INVALID_REQUEST)
         answer = _Answer(context, request)
-        return _looked_up(context, answer, answer.by_id, topic_ids)
+        return _respond(context, answer, map(answer.by_id, topic_ids))
     names = _unique(topic.name for topic in request.topics if topic.name is not None)
     if any(topic.name is None for topic in request.topics):
         return _refuse(request, ErrorCode.INVALID_REQUEST)
@@ -203,15 +212,18 @@ def _answer(
     ):
         return _by_name_with_creation(context, request, names)
     answer = _Answer(context, request)
-    return _looked_up(context, answer, answer.by_name, names)
+    return _respond(context, answer, map(answer.by_name, names))
 
 
-def _looked_up(
-    context: RequestContext,
-    answer: _Answer,
-    lookup: Callable[[Any], MetadataResponseTopic],
-    wanted: Iterable[Any],
+def _respond(
+    context: RequestContext, answer: _Answer, topics: Iterable[Found]
 ) -> MetadataResponse | Coroutine[Any, Any, MetadataResponse]:
+    """At once, unless it is about very many topics or partitions."""
+    if not context.has_many_elements:
+        topics = list(topics)
+        context.has_many_elements = sum(len(partitions) for _, partitions in topics) > _MANY
     if context.has_many_elements:
-        return _in_turns(answer, lookup, wanted)
-    return answer.respond([lookup(each) for each in wanted])
+        return _in_turns(answer, topics)
+    for topic, partitions in topics:
+        topic.partitions = [answer.partition(each) for each in sorted(partitions.items())]
+    return answer.respond([topic for topic, _ in topics])

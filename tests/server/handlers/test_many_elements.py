@@ -46,7 +46,7 @@ def test_answers_in_turns_are_the_same(raw: RawClient, monkeypatch: pytest.Monke
     monkeypatch.setattr(turns, "TURN_SECONDS", -1.0)
     monkeypatch.setattr(produce, "TURN_SECONDS", -1.0)
     monkeypatch.setattr(dispatch, "QUICK_ELEMENTS", 0)
-    monkeypatch.setattr(metadata, "_MANY_TOPICS", 0)
+    monkeypatch.setattr(metadata, "_MANY", 0)
     assert [raw.send(request, version) for request, version in asked] == quick
 
     data = [PartitionProduceData(index=index, records=BATCH) for index in (1, 0, 7)]
@@ -56,6 +56,32 @@ def test_answers_in_turns_are_the_same(raw: RawClient, monkeypatch: pytest.Monke
         [(each.index, each.error_code, each.base_offset) for each in topic.partition_responses]
         for topic in answered.responses
     ] == [[(1, 0, 0), (0, 0, 0), (7, 3, -1)]] * 2
+
+
+def test_a_topic_of_many_partitions_is_told_in_turns(raw: RawClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small request about it is as much work as a large one, and has the same answer as in one go."""
+    create_topic(raw, "wide", partitions=12)
+    create_topic(raw, "narrow", partitions=1)
+    [wide] = raw.send(MetadataRequest(topics=[MetadataRequestTopic(name="wide")]), 12).topics
+    topics = [
+        [MetadataRequestTopic(name="narrow"), MetadataRequestTopic(name="wide")],
+        [MetadataRequestTopic(name=None, topic_id=wide.topic_id)],
+        None,
+    ]
+    asked = [MetadataRequest(topics=each, allow_auto_topic_creation=False) for each in topics]
+    asked.append(MetadataRequest(topics=[MetadataRequestTopic(name="wide")], allow_auto_topic_creation=True))
+    quick = [raw.send(request, 12) for request in asked]
+    steps: list[object] = []
+
+    async def checkpoint() -> None:
+        steps.append(None)
+
+    monkeypatch.setattr(metadata, "_MANY", 5)
+    monkeypatch.setattr(turns, "TURN_SECONDS", -1.0)
+    monkeypatch.setattr(turns.trio.lowlevel, "checkpoint", checkpoint)
+    assert [raw.send(request, 12) for request in asked] == quick
+    assert len(steps) > 4 * 12
+    assert [each.partition_index for each in quick[1].topics[0].partitions] == list(range(12))
 
 
 def test_a_request_that_is_done_does_not_wait_for_a_turn(
