@@ -141,6 +141,7 @@ class Part:
     plots: Callable[[PartResults], Mapping[str, tuple[str, str]]] | None = None
     is_of_start: bool = False  # of the broker that is started for it
     is_of_machine: bool = False
+    is_after_all: bool = False  # the others of its round, which it is about; there are no more rounds of it
     keeps_files: bool = False  # until the run is over, and it comes first in its round; see Runner
     in_quick: bool = True
     rounds: int = 3

@@ -15,6 +15,8 @@ MACHINE_IS_BUSY = 0.93
 FEW_UNDER_WAY = 0.5
 # A broker that uses less of a core has nothing to do for more than half of the time.
 BROKER_IS_IDLE = 0.5
+# A median that is less than this below 1 may be so by chance, if rounds are on both sides.
+EVEN_SHARE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,8 @@ def judge(measure: Measure, ottla: Sequence[Entry], kafka: Sequence[Entry], core
         return Verdict(value, kafka_value, ratios, limit, None)
     by_round = {aim.is_met(each, ours.value, limit) for each, ours in zip(ratios, ottla, strict=False)}
     is_met = aim.is_met(ratio, value, limit)
-    is_even = not is_met and limit == "client" and measure.more_is_better and min(ratios) < 1 < max(ratios)
+    is_close = 1 - EVEN_SHARE < ratio < 1 < max(ratios)
+    is_even = not is_met and limit == "client" and measure.more_is_better and is_close
     return Verdict(value, kafka_value, ratios, limit, is_met, len(by_round) > 1, is_even)
 
 

@@ -31,7 +31,7 @@ others do on a shared machine then meets both alike. Clients are processes of th
 figures say as much about client and machine as about the brokers: what counts is the ratio, Ottla's figure divided by
 Kafka's of the same round (↑ more is better, ↓ less is better). It is the median of the rounds, and the spread is from
 the lowest to the highest. Where rounds disagree whether an aim of a part is met, on whichever side their median is, the
-part is taken in up to two rounds more.
+part is taken in two rounds more.
 
 Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so that the disk need not take what a
 part has written, `broker.session.timeout.ms=3600000`, so that a broker that was stopped is not given up, and
@@ -41,8 +41,8 @@ part has written, `broker.session.timeout.ms=3600000`, so that a broker that was
 when a producer that may send several requests had less than half of one under way on average, when the broker had
 nothing to do for more than half of the time, or when the aim would be out of reach for a broker that costs nothing and
 answers at once; the *machine*, when all cores were in use; else the *broker*. Where the client is the limit, a ratio of
-1 is all that can be asked of a broker, and by chance it is a little more or less: where the median is less, but some
-rounds are above 1, that is neither met nor missed but *even*.
+1 is all that can be asked of a broker, and by chance it is a little more or less: a median of more than 0.97 with
+rounds above 1 is neither met nor missed but *even*.
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
 What is free in a virtual machine may be given back to its host, and cost its next user more than all else that is done

@@ -28,7 +28,7 @@ def ratio_plots(rows: Sequence[Row]) -> Plots:
                 row.verdict.ratio,
                 row.verdict.high,
                 row.measure.aim.ratio(row.verdict.limit),
-                row.verdict.is_met,
+                None if row.verdict.is_even else row.verdict.is_met,
             )
             for row in rows
             if row.measure.aim is not None

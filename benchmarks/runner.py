@@ -134,6 +134,8 @@ class Runner:
                             brokers[name] = self._started(name, number, stack)
                 except FAILURES as error:
                     self._failed(f"{name} before {part.name}", error)
+                    for each in BROKER_NAMES:
+                        self._progress.end(each, part)
                     continue
                 passes = [self._pass_of(part, name, brokers[name]) for name in _in_turn(number)]
                 self._take_turns(passes, number)
@@ -141,8 +143,10 @@ class Runner:
     def _started(self, name: str, number: int, stack: ExitStack) -> BrokerProcess:
         """A broker that is warm, until the stack is closed."""
         self._progress.begin(f"[{self._number(number)}] {name}")
-        broker = stack.enter_context(make_broker(name, None, SHARED_SETTINGS))
-        self._warm_up(broker)
+        with ExitStack() as trial:
+            broker = trial.enter_context(make_broker(name, None, SHARED_SETTINGS))
+            self._warm_up(broker)
+            stack.enter_context(trial.pop_all())
         return broker
 
     def _own_passes(self, part: Part, number: int) -> None:
@@ -256,8 +260,8 @@ class Runner:
 
 
 def is_unsure(part: Part, results: PartResults) -> bool:
-    """Whether there is an aim that some rounds meet and others do not."""
-    return any(row.verdict.is_unsure for row in rows_of(part, results))
+    """Whether there is an aim that some rounds meet and others do not, and more rounds could tell."""
+    return not part.is_after_all and any(row.verdict.is_unsure for row in rows_of(part, results))
 
 
 def _in_turn(number: int) -> Sequence[str]:

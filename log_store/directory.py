@@ -269,17 +269,19 @@ class LogDirectory:
         self.write_high_watermarks()
         self.write_cleaner_offsets()
 
+    # Others make and delete logs meanwhile. A copy is made in one step, which a list of pairs is not.
+
     def write_recovery_points(self) -> None:
         """Write the recovery points, and before them the log starts, which they follow: below a log start nothing
         needs to be on the disk."""
         self.write_log_start_offsets()
         self._write_checkpoint(
-            RECOVERY_POINT_CHECKPOINT, {key: log.recovery_point for key, log in list(self.logs.items())}
+            RECOVERY_POINT_CHECKPOINT, {key: log.recovery_point for key, log in self.logs.copy().items()}
         )
 
     def write_high_watermarks(self) -> None:
         self._write_checkpoint(
-            HIGH_WATERMARK_CHECKPOINT, {key: log.high_watermark for key, log in list(self.logs.items())}
+            HIGH_WATERMARK_CHECKPOINT, {key: log.high_watermark for key, log in self.logs.copy().items()}
         )
 
     def write_log_start_offsets(self) -> None:
@@ -288,7 +290,7 @@ class LogDirectory:
             LOG_START_OFFSET_CHECKPOINT,
             {
                 key: log.log_start_offset
-                for key, log in list(self.logs.items())
+                for key, log in self.logs.copy().items()
                 if log.log_start_offset > log.segments[0].base_offset
             },
         )
@@ -299,7 +301,7 @@ class LogDirectory:
             CLEANER_OFFSET_CHECKPOINT,
             {
                 key: log.cleaner_checkpoint
-                for key, log in list(self.logs.items())
+                for key, log in self.logs.copy().items()
                 if log.cleaner_checkpoint is not None
             },
         )

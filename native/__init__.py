@@ -16,7 +16,11 @@ def is_older_than_sources(compiled: str) -> bool:
     """Whether a source beside the compiled file has changed since: in a checkout whose files were updated without
     `make` it speaks another language than the Python around it."""
     with os.scandir(os.path.dirname(compiled)) as files:
-        sources = [each.stat().st_mtime_ns for each in files if each.name.endswith((".c", ".h"))]
+        sources = [
+            each.stat().st_mtime_ns
+            for each in files
+            if each.name.endswith((".c", ".h")) and not each.name.startswith(".")  # an editor's own
+        ]
     return os.stat(compiled).st_mtime_ns < max(sources, default=0)
 
 

@@ -13,11 +13,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from types import CoroutineType
 from typing import Any
 
-import trio
-
 from ottla.server.context import RequestContext
 from ottla.server.late_parts import load
 from ottla.server.output import Outbox
+from ottla.server.own_threads import OwnThreads
 from ottla.server.parked import Parked, ParkedAnswer
 from ottla.server.quick_answers import QuickAnswer
 from ottla.server.registry import Registration, Registry
@@ -29,6 +28,8 @@ from ottla.wire.headers import RequestHeader, decode_request_header, encode_resp
 from ottla.wire.messages.api_versions import ApiVersion, ApiVersionsResponse
 
 log = logging.getLogger("ottla.server")
+
+_CODING = OwnThreads("coding", 1)  # each takes the interpreter from the loop for milliseconds at a time
 
 
 class CloseConnection(Exception):
@@ -194,9 +195,7 @@ class Dispatcher:
                 return
             version = header.api_version
             if self._context.has_many_elements:  # as the handler has found
-                await trio.to_thread.run_sync(
-                    self._add_response, registration, header, version, response, outbox
-                )
+                await _CODING.run(self._add_response, registration, header, version, response, outbox)
             else:
                 self._add_response(registration, header, version, response, outbox)
         except Exception as error:  # noqa: BLE001
@@ -215,7 +214,7 @@ class Dispatcher:
         context = self._context
         context.has_many_elements = True
         try:
-            decoding = trio.to_thread.run_sync(registration.decode, version, frame, position)
+            decoding = _CODING.run(registration.decode, version, frame, position)
             request = await _after_flush(outbox, decoding)
         except MalformedMessage as error:
             raise _malformed(registration, header, error) from None
@@ -227,9 +226,7 @@ class Dispatcher:
             if isinstance(response, CoroutineType | Parked):
                 response = await _after_flush(outbox, response)
             if response is not None:
-                add = trio.to_thread.run_sync(
-                    self._add_response, registration, header, version, response, outbox
-                )
+                add = _CODING.run(self._add_response, registration, header, version, response, outbox)
                 await _after_flush(outbox, add)
         except Exception as error:  # noqa: BLE001
             raise _ending(registration, header, error) from None

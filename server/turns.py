@@ -18,13 +18,31 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+_turn: trio.lowlevel.RunVar[trio.Lock] = trio.lowlevel.RunVar("turn")
+
+
 async def map_in_turns(function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-    """What `function` makes of each item; the loop goes on whenever that has taken a while."""
+    """What `function` makes of each item; the loop goes on whenever that has taken a while, and between the turns of
+    two that are at such work."""
     results = []
-    turn_ends = perf_counter() + TURN_SECONDS
-    for item in items:
-        results.append(function(item))
-        if perf_counter() > turn_ends:
-            await trio.lowlevel.checkpoint()
-            turn_ends = perf_counter() + TURN_SECONDS
+    turn = _turn_of_this_run()
+    async with turn:
+        turn_ends = perf_counter() + TURN_SECONDS
+        for item in items:
+            results.append(function(item))
+            if perf_counter() > turn_ends:
+                turn.release()
+                with trio.CancelScope(shield=True):  # it is released once more in any case
+                    await turn.acquire()
+                await trio.lowlevel.checkpoint_if_cancelled()
+                turn_ends = perf_counter() + TURN_SECONDS
     return results
+
+
+def _turn_of_this_run() -> trio.Lock:
+    try:
+        return _turn.get()
+    except LookupError:
+        lock = trio.Lock()
+        _turn.set(lock)
+        return lock

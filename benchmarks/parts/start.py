@@ -54,4 +54,4 @@ START_PART = Part(
     is_of_start=True,
     seconds=5,
 )
-MEMORY_PART = Part("memory", MEMORY_SECTION, (LOADED,), measure_memory, seconds=1)
+MEMORY_PART = Part("memory", MEMORY_SECTION, (LOADED,), measure_memory, is_after_all=True, seconds=1)

@@ -162,9 +162,14 @@ async def _by_name_with_creation(
 
 
 async def _in_turns(answer: _Answer, topics: Iterable[Found]) -> MetadataResponse:
-    found = await map_in_turns(lambda each: each, topics)
-    for topic, partitions in found:
-        topic.partitions = await map_in_turns(answer.partition, sorted(partitions.items()))
+    # What a topic has is noted when it is looked up, whatever becomes of it between two turns.
+    found = await map_in_turns(lambda each: (each[0], sorted(each[1].items())), topics)
+
+    def add(each: tuple[MetadataResponseTopic, tuple[int, PartitionImage]]) -> None:
+        topic, partition = each
+        topic.partitions.append(answer.partition(partition))
+
+    await map_in_turns(add, ((topic, each) for topic, partitions in found for each in partitions))
     return answer.respond([topic for topic, _ in found])
 
 

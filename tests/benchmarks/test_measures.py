@@ -140,6 +140,7 @@ def test_figures_have_as_many_digits_as_they_deserve(value: float, text: str) ->
     [
         ((0.99, 0.95, 1.02), 0.95, False, True),
         ((0.99, 0.95, 0.98), 0.95, False, False),  # behind in every round
+        ((0.9, 0.95, 1.02), 0.95, False, False),  # and by too much
         ((1.01, 0.95, 1.02), 0.95, True, False),
         ((0.99, 0.95, 1.02), 0.5, False, False),  # the broker is the limit
     ],

@@ -1,5 +1,6 @@
 """A log directory: lock, marker, checkpoints, what is opened and what is left alone."""
 
+import gc
 import json
 import logging
 import os
@@ -52,6 +53,30 @@ def test_clean_stop_and_start(tmp_path: Path) -> None:
     ]
     assert len(values_from(directory.logs["orders", 1], 1)) == 9
     directory.close()
+
+
+def test_logs_are_made_while_checkpoints_are_written(tmp_path: Path) -> None:
+    """By another thread, which goes on whenever this one looks for garbage."""
+    directory = filled(tmp_path)
+    log = directory.logs["orders", 0]
+    for number in range(2, 3000):
+        directory.logs["orders", number] = log
+    numbers = iter(range(3000, 10**6))
+
+    def make_log(phase: str, info: dict[str, int]) -> None:
+        directory.logs["more", next(numbers)] = log
+
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(make_log)
+    gc.set_threshold(100)
+    try:
+        directory.write_checkpoints()
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(make_log)
+    assert next(numbers) > 3000
+    written = (tmp_path / "replication-offset-checkpoint").read_text().splitlines()
+    assert "orders 2999 10" in written
 
 
 def test_a_directory_that_vanished_is_let_go(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

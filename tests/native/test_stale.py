@@ -17,7 +17,8 @@ def touch(path: Path, seconds: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sources", "is_older"), [({}, False), ({"a.c": 5, "b.h": 9}, False), ({"a.c": 5, "b.h": 11}, True)]
+    ("sources", "is_older"),
+    [({}, False), ({"a.c": 5, "b.h": 9}, False), ({"a.c": 5, "b.h": 11}, True), ({".#a.c": 11}, False)],
 )
 def test_the_youngest_source_counts(tmp_path: Path, sources: dict[str, int], is_older: bool) -> None:
     """Where there are no sources, as in an installed package, it is always good."""

@@ -1,8 +1,10 @@
 """Requests about many things are answered in turns with others, and as in one go."""
 
+from itertools import count
 from typing import Any
 
 import pytest
+import trio
 
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic
@@ -16,6 +18,27 @@ from ottla.wire.messages.offset_for_leader_epoch import (
 )
 from ottla.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from ottla.wire.records import Record, build_batch
+
+
+class Turns:
+    """In place of the lock that everybody's turns share: counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def acquire(self) -> None:
+        self.count += 1
+        await trio.lowlevel.checkpoint()
+
+    def release(self) -> None:
+        pass
+
+    async def __aenter__(self) -> None:
+        await self.acquire()
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
 
 BATCH = build_batch([Record(0, 1, None, b"value", ())])
 
@@ -71,17 +94,30 @@ def test_a_topic_of_many_partitions_is_told_in_turns(raw: RawClient, monkeypatch
     asked = [MetadataRequest(topics=each, allow_auto_topic_creation=False) for each in topics]
     asked.append(MetadataRequest(topics=[MetadataRequestTopic(name="wide")], allow_auto_topic_creation=True))
     quick = [raw.send(request, 12) for request in asked]
-    steps: list[object] = []
-
-    async def checkpoint() -> None:
-        steps.append(None)
-
+    seen = Turns()
     monkeypatch.setattr(metadata, "_MANY", 5)
     monkeypatch.setattr(turns, "TURN_SECONDS", -1.0)
-    monkeypatch.setattr(turns.trio.lowlevel, "checkpoint", checkpoint)
+    monkeypatch.setattr(turns, "_turn_of_this_run", lambda: seen)
     assert [raw.send(request, 12) for request in asked] == quick
-    assert len(steps) > 4 * 12
+    assert seen.count > 4 * 12
     assert [each.partition_index for each in quick[1].topics[0].partitions] == list(range(12))
+
+
+def test_many_topics_of_one_partition_are_told_in_turns(
+    raw: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A turn ends when its time is over, however many topics it has gone through."""
+    for number in range(20):
+        create_topic(raw, f"topic-{number}")
+    request = MetadataRequest(topics=None)
+    quick = raw.send(request, 9)
+    seen = Turns()
+    clock = count()
+    monkeypatch.setattr(metadata, "_MANY", 5)
+    monkeypatch.setattr(turns, "perf_counter", lambda: next(clock) * turns.TURN_SECONDS / 4)
+    monkeypatch.setattr(turns, "_turn_of_this_run", lambda: seen)
+    assert raw.send(request, 9) == quick
+    assert seen.count >= 2 + 2 * 20 // 5
 
 
 def test_a_request_that_is_done_does_not_wait_for_a_turn(
