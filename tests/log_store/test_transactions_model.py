@@ -108,6 +108,10 @@ class TransactionMachine(RuleBasedStateMachine):
         epoch, sequence = self.producers.get(producer_id, (0, 0))
         if bump:
             epoch, sequence = epoch + 1, 0
+        elif producer_id not in self.log.producers.producers:
+            # All that it wrote was deleted before a crash. A marker makes it known again, but not where it was, so that
+            # it begins anew, as in Kafka.
+            sequence = 0
         data = build_end_txn_marker(
             marker,
             timestamp=NOW_MS,
