@@ -52,6 +52,7 @@ class Connection:
         self.peer = peer
         self.busy = False  # a request is being handled or its answer sent
         self.handling = False  # a handler is at work, and may wait as long as its request allows
+        self.has_ended = False
         self.last_active = now
         self._sock = sock
         self._outbox = Outbox(sock, budget)
@@ -96,6 +97,7 @@ class Connection:
         except Exception:
             log.exception("connection failed peer=%s", self.peer)
         finally:
+            self.has_ended = True
             self._leave_parked()
             if self._ready_clients is not None:
                 self._ready_clients.remove(self._sock)

@@ -11,6 +11,7 @@ import logging
 import random
 import socket
 from collections.abc import Callable
+from functools import partial
 from time import perf_counter
 
 import trio
@@ -28,6 +29,7 @@ from ottla.server.listener import Listener, bind
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.quick_answers import QuickAnswer, quick_answers
 from ottla.server.ready_clients import ready_clients
+from ottla.server.turns import map_in_turns
 from ottla.wire.dataclass import replace
 
 log = logging.getLogger("ottla.server")
@@ -132,12 +134,12 @@ class Server:
         while True:
             await trio.sleep(_SWEEP_SECONDS)
             try:
-                if self._sweep_once() >= _MANY_BUFFERS:
+                if await self._sweep_once() >= _MANY_BUFFERS:
                     await trio.to_thread.run_sync(give_back)
             except Exception:
                 log.exception("sweep failed")
 
-    def _sweep_once(self) -> int:
+    async def _sweep_once(self) -> int:
         """Close connections that idle, wait for nobody or hold memory others wait for; trim the buffers of
         quiet ones. Returns how many buffers there are less, about.
 
@@ -151,15 +153,21 @@ class Server:
         connections = self._connections()
         freed = max(0, self._connected - len(connections))
         self._connected = len(connections)
-        for connection in connections:
-            quiet = now - connection.last_active
-            if connection.handling:
-                if quiet > _LEFT_AFTER_SECONDS and connection.peer_has_left():
-                    connection.abort("the client left while its request waited")
-            elif quiet > self._limits.idle_seconds > 0:
-                connection.abort("idle for connections.max.idle.ms")
-            elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
-                connection.abort("held memory for a frame or an answer it did not finish while others waited")
-            elif starved or quiet > _TRIM_AFTER_SECONDS:
-                freed += connection.trim()
-        return freed
+        # Memory that many connections had takes its time to be given back.
+        return freed + sum(await map_in_turns(partial(self._sweep_connection, now, starved), connections))
+
+    def _sweep_connection(self, now: float, starved: bool, connection: Connection) -> bool:
+        """Whether that was one buffer less."""
+        quiet = now - connection.last_active
+        if connection.has_ended:  # between two turns
+            pass
+        elif connection.handling:
+            if quiet > _LEFT_AFTER_SECONDS and connection.peer_has_left():
+                connection.abort("the client left while its request waited")
+        elif quiet > self._limits.idle_seconds > 0:
+            connection.abort("idle for connections.max.idle.ms")
+        elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
+            connection.abort("held memory for a frame or an answer it did not finish while others waited")
+        elif starved or quiet > _TRIM_AFTER_SECONDS:
+            return connection.trim()
+        return False

@@ -27,7 +27,7 @@ def look(places: LoopPlaces, times: int = 1) -> None:
         signal.raise_signal(signal.SIGPROF)
 
 
-def test_the_functions_under_way_are_named() -> None:
+async def test_the_functions_under_way_are_named() -> None:
     """Ours from the outside in, and whom the innermost calls; those around ours are left out."""
     frames: list[FrameType | None] = []
 
@@ -36,9 +36,7 @@ def test_the_functions_under_way_are_named() -> None:
 
         frames.append(sys._getframe())
 
-    coroutine = map_in_turns(note, ["item"])
-    with pytest.raises(StopIteration):
-        coroutine.send(None)
+    await map_in_turns(note, ["item"])
     assert place_of(frames[0]) == "turns.map_in_turns/test_loop_places.note"
     assert place_of(None) == NOWHERE
 
