@@ -10,7 +10,7 @@ every file that was deleted in the last minutes before it makes one, which the n
 large logs, which fill the memory, come after all rounds of the others. Which broker is first is by turns. What is
 taken in fewer rounds than the others is taken in the last ones.
 
-Where the rounds of a part do not agree whether an aim is met, on whichever side their median is, there are some more.
+Where the rounds of a part do not agree whether an aim is met, on whichever side their median is, there are two more.
 """
 
 import subprocess

@@ -73,9 +73,7 @@ def serve(arguments: ServeArguments, started: float) -> int:
     )
     allow_many_files()
     if native.is_stale:
-        log.warning(
-            "the compiled part is older than its sources and left out, which makes much slower: run make"
-        )
+        log.warning("the compiled part is older than its sources; much slower Python serves for it: run make")
     try:
         config = BrokerConfig.load(read_settings(arguments))
         return trio.run(_run, Server(config), started)

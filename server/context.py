@@ -30,7 +30,6 @@ class RequestContext:
         self.client_id: str | None = None
         self.api_version = 0
         self.correlation_id = 0
-        self.has_many_elements = (
-            False  # the request, or what a handler answers: too many for one turn of the loop
-        )
+        # The request has, or what a handler answers: too many for one turn of the loop.
+        self.has_many_elements = False
         self.on_close: dict[Hashable, Callable[[], None]] = {}  # done when the connection has ended
