@@ -25,6 +25,7 @@ from ottla.server.listener import BindError
 from ottla.server.log_catalog import StorageFailed
 from ottla.server.loop_lag import LoopLag
 from ottla.server.server import DataError, Server
+from ottla.server.turns import SWITCH_SECONDS
 
 log = logging.getLogger("ottla.cli")
 
@@ -72,6 +73,7 @@ def serve(arguments: ServeArguments, started: float) -> int:
         format="%(asctime)s %(levelname)s %(name)s %(message)s",
     )
     allow_many_files()
+    sys.setswitchinterval(SWITCH_SECONDS)
     if native.is_stale:
         log.warning("the compiled part is older than its sources; much slower Python serves for it: run make")
     try:

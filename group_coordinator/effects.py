@@ -91,6 +91,14 @@ class TopicsChanged(NamedTuple):
     deleted: frozenset[str]
 
 
+class OffsetsGone(NamedTuple):
+    """Topics of these names were deleted: forget what was committed for them, but no more of it at once than so much.
+    `TopicsChanged` follows when nothing is left."""
+
+    deleted: frozenset[str]
+    most: int
+
+
 class ShareStateInitialized(NamedTuple):
     """These share partitions have a state in `__share_group_state`. An admin may make a group that way."""
 
@@ -106,4 +114,4 @@ class ShareStateRemoved(NamedTuple):
     topic_ids: frozenset[Uuid]
 
 
-Event = GroupRequest | TimerFired | TopicsChanged | ShareStateInitialized | ShareStateRemoved
+Event = GroupRequest | TimerFired | TopicsChanged | OffsetsGone | ShareStateInitialized | ShareStateRemoved

@@ -80,15 +80,19 @@ class Offsets:
             if self.get(group_id, topic, partition) is None
         ]
 
-    def delete_topics(self, names: frozenset[str]) -> list[CoordinatorRecord]:
+    def has_topics(self, names: frozenset[str]) -> bool:
+        """Whether there is anything of these topics."""
+        return next(self.delete_topics(names), None) is not None
+
+    def delete_topics(self, names: frozenset[str]) -> Iterator[CoordinatorRecord]:
         """Topics were deleted."""
-        records = [
-            tombstone(OffsetCommitKey(group_id, topic, partition))
-            for group_id, topics in self._groups.items()
-            for topic in names & topics.keys()
-            for partition in topics[topic]
-        ]
-        return records + [tombstone(key) for key, _ in self.pending if key.topic in names]
+        for group_id, topics in self._groups.items():
+            for topic in names & topics.keys():
+                for partition in topics[topic]:
+                    yield tombstone(OffsetCommitKey(group_id, topic, partition))
+        for key, _ in self.pending:
+            if key.topic in names:
+                yield tombstone(key)
 
     def delete_orphans(self, topics: Topics) -> list[CoordinatorRecord]:
         """Topics were deleted while nobody looked: those that are gone, or others of the same name."""

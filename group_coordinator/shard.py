@@ -8,6 +8,7 @@ room; this file knows which event is whose.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from ottla.group_coordinator import admin, offset_requests, txn_offset_requests
@@ -38,6 +39,7 @@ from ottla.group_coordinator.effects import (
     Effect,
     Event,
     GroupRequest,
+    OffsetsGone,
     ShareStateInitialized,
     ShareStateRemoved,
     TimerFired,
@@ -164,8 +166,10 @@ class GroupShard:
             share_groups.state_initialized(self._share, turn, event)
         elif isinstance(event, ShareStateRemoved):
             share_groups.state_removed(self._share, turn, event)
+        elif isinstance(event, OffsetsGone):
+            turn.append(list(islice(self.offsets.delete_topics(event.deleted), event.most)))
         else:
-            turn.append(self.offsets.delete_topics(event.deleted))
+            turn.append(list(self.offsets.delete_topics(event.deleted)))
             consumer_groups.topics_changed(self._consumer, event)
             share_groups.topics_changed(self._share, turn, event)
         return turn.effects

@@ -161,29 +161,36 @@ class Broker:
 
     # Changes -----------------------------------------------------------------------------------------------
 
-    async def decide(
-        self, planner: Callable[[MetadataImage], Plan[Results]], *, is_long: bool = False
-    ) -> Results:
-        """Plan a metadata change on the current image, make it durable and visible, and return its results. A plan
-        about very many things is made in a worker thread: nothing else changes the image meanwhile."""
+    async def decide(self, planner: Callable[[MetadataImage], Plan[Results]]) -> Results:
+        """Plan a metadata change on the current image, make it durable and visible, and return its results.
+
+        A plan may be about very many things, so it is made where it is written, in a worker thread: nothing else
+        changes the image meanwhile."""
         async with self._deciding:
-            plan = await trio.to_thread.run_sync(planner, self.image) if is_long else planner(self.image)
-            if plan.records:
-                # A client that hangs up must not leave a change half made.
-                with trio.CancelScope(shield=True):
-                    now_ms = self.now_ms()
-                    with self.storage.metadata_must_not_fail():
-                        await trio.to_thread.run_sync(self.store.write, plan.records, now_ms)
+            # A client that hangs up must not leave a change half made.
+            with trio.CancelScope(shield=True):
+                now_ms = self.now_ms()
+                with self.storage.metadata_must_not_fail():
+                    plan = await trio.to_thread.run_sync(self._plan_and_write, planner, now_ms)
+                if plan.records:
                     delta = self.store.apply_appended()
                     self.settling = True
                     try:
                         await self.logs.follow(self.image, delta, now_ms)
-                        self.late.follow(delta)
+                        await self.late.follow(delta)
                     finally:
                         self.settling = False
                     if self.partitions.offline:
                         self.storage.look_again()
             return plan.results
+
+    def _plan_and_write(
+        self, planner: Callable[[MetadataImage], Plan[Results]], now_ms: int
+    ) -> Plan[Results]:
+        plan = planner(self.image)
+        if plan.records:
+            self.store.write(plan.records, now_ms)
+        return plan
 
     async def wait_settled(self) -> None:
         """Wait until what the image tells is also served: new topics have their logs."""

@@ -98,6 +98,7 @@ class Connection:
             log.exception("connection failed peer=%s", self.peer)
         finally:
             self.has_ended = True
+            self._failure = None  # whose traceback leads back here
             self._leave_parked()
             if self._ready_clients is not None:
                 self._ready_clients.remove(self._sock)

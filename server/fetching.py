@@ -7,12 +7,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
-
-import trio
 
 from ottla.server.fetch_sessions import FetchedPartition, FetchPlan, TopicKey
 from ottla.server.partition import AppendWaiter, Partition
+from ottla.server.turns import map_in_turns
 from ottla.wire.dataclass import dataclass, field
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.fetch import (
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ottla.server.broker import Broker
 
 READ_COMMITTED = 1
-_PARTITIONS_PER_TURN = 200
+_PARTITIONS_PER_TURN = 100
 _CONSUMER_REPLICA_ID = -1
 
 
@@ -77,10 +77,7 @@ class Fetch:
     async def read_in_turns(self) -> ReadOutcome:
         """One pass over very many partitions, with the loop free for others now and then."""
         outcome = ReadOutcome()
-        for count, wanted in enumerate(self._plan.partitions, 1):
-            self._read_into(outcome, wanted)
-            if count % _PARTITIONS_PER_TURN == 0:
-                await trio.lowlevel.checkpoint()
+        await map_in_turns(partial(self._read_into, outcome), self._plan.partitions)
         return outcome
 
     def _read_into(self, outcome: ReadOutcome, wanted: FetchedPartition) -> None:
@@ -157,16 +154,18 @@ class Fetch:
             return self.respond(outcome)
         return None
 
-    def watched(self) -> list[set[AppendWaiter]]:
-        """Where to leave word in order to hear of changes to the partitions."""
-        found = []
-        for wanted in self._plan.partitions:
-            try:
-                partition = self._find(wanted)
-            except KafkaError:
-                continue  # the read reports it
-            found.append(partition.committed_waiters if self._read_committed else partition.waiters)
-        return found
+    @property
+    def partitions(self) -> list[FetchedPartition]:
+        """What is to be read."""
+        return self._plan.partitions
+
+    def waiters_of(self, wanted: FetchedPartition) -> set[AppendWaiter] | None:
+        """Where to leave word in order to hear of changes to a partition; None if it is not there."""
+        try:
+            partition = self._find(wanted)
+        except KafkaError:
+            return None  # the read reports it
+        return partition.committed_waiters if self._read_committed else partition.waiters
 
     def respond(self, outcome: ReadOutcome) -> FetchResponse:
         response = FetchResponse(session_id=self._plan.session_id)

@@ -95,11 +95,14 @@ class LateParts:
         self._to_run.send_nowait(cleaner.run)
         return cleaner
 
-    def follow(self, delta: MetadataDelta) -> None:
+    async def follow(self, delta: MetadataDelta) -> None:
         """The metadata changed; what is made later will find it so."""
-        for name in ("groups", "share", "transactions"):
-            if name in self.__dict__:
-                self.__dict__[name].follow(delta)
+        if "groups" in self.__dict__:
+            await self.groups.follow(delta)
+        if "share" in self.__dict__:
+            self.share.follow(delta)
+        if "transactions" in self.__dict__:
+            self.transactions.follow(delta)
 
     def begin_stop(self) -> None:
         """Let whoever waits be answered with what there is."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 
 import trio
@@ -25,6 +25,7 @@ from ottla.metadata.image import (
     TOPIC_RESOURCE,
     MetadataDelta,
     MetadataImage,
+    PartitionChange,
     PartitionImage,
     TopicImage,
 )
@@ -167,25 +168,31 @@ class LogCatalog:
         """Do on disk and in the table what a metadata change asks for."""
         if any(kind == BROKER_RESOURCE for kind, _ in delta.changed_configs):
             self.configs.refresh(image)
-            self._update_configs(image, image.topics_by_name)
+            changed = list(image.topics_by_name)
         else:
-            self._update_configs(
-                image, [name for kind, name in delta.changed_configs if kind == TOPIC_RESOURCE]
-            )
-        for topic in delta.deleted_topics:
-            await self._delete(topic)
+            changed = [name for kind, name in delta.changed_configs if kind == TOPIC_RESOURCE]
+        if changed:
+            await map_in_turns(_go_by, self._with_configs(image, changed))
+        if delta.deleted_topics:
+            await self._delete(delta.deleted_topics)
         await self._create(image, delta.new_partitions, now_ms)
-        for change in delta.changed_partitions:
-            partition = self.partitions.of_topic(change.topic.name).get(change.partition)
-            if partition is not None:
-                partition.leader_epoch = change.after.leader_epoch
-                _begin_epoch(partition.log, partition.leader_epoch)
+        if delta.changed_partitions:
+            await map_in_turns(self._change, delta.changed_partitions)
 
-    def _update_configs(self, image: MetadataImage, topics: Iterable[str]) -> None:
+    def _with_configs(
+        self, image: MetadataImage, topics: Iterable[str]
+    ) -> Iterator[tuple[Partition, TopicConfig]]:
+        """The partitions of topics, and the configs they are to go by."""
         for name in topics:
             config = self.configs.of(image, name)
-            for partition in self.partitions.of_topic(name).values():
-                partition.log.update_config(config)
+            for partition in list(self.partitions.of_topic(name).values()):
+                yield partition, config
+
+    def _change(self, change: PartitionChange) -> None:
+        partition = self.partitions.of_topic(change.topic.name).get(change.partition)
+        if partition is not None:
+            partition.leader_epoch = change.after.leader_epoch
+            _begin_epoch(partition.log, partition.leader_epoch)
 
     async def _create(self, image: MetadataImage, wanted: Sequence[NewPartition], now_ms: int) -> None:
         if not wanted:
@@ -245,11 +252,12 @@ class LogCatalog:
             return found if found is not None and found.failure is None else None
         return min(self.directories, key=lambda each: len(each.logs), default=None)
 
-    async def _delete(self, topic: TopicImage) -> None:
-        removed = self.partitions.remove_topic(topic.topic_id, topic.name)
-        for partition in removed:
-            partition.wake()
-        await trio.to_thread.run_sync(self._delete_logs, [partition.log for partition in removed])
+    async def _delete(self, topics: Iterable[TopicImage]) -> None:
+        removed: list[Partition] = []
+        for topic in topics:
+            removed += self.partitions.remove_topic(topic.topic_id, topic.name)
+        await map_in_turns(Partition.wake, removed)
+        await trio.to_thread.run_sync(self._delete_logs, removed)
 
     def write_cleaner_offsets(self, cleaned: Log) -> None:
         """Write down how far compaction came in the directory of a log, unless that was deleted meanwhile."""
@@ -257,10 +265,12 @@ class LogCatalog:
         if directory is not None:
             directory.write_cleaner_offsets()
 
-    def _delete_logs(self, logs: list[Log]) -> None:
+    def _delete_logs(self, removed: list[Partition]) -> None:
+        """Delete the logs of partitions, and let go of them here: to close the files of very many takes time, too."""
         delay_ms = self.configs.broker.get_int("log.segment.delete.delay.ms")
         touched = set()
-        for each in logs:
+        while removed:
+            each = removed.pop().log
             directory = self._home.pop(each, None)
             if directory is not None:
                 try:
@@ -281,6 +291,11 @@ class LogCatalog:
         """Let go of everything without writing, when the start has failed."""
         for directory in self._online.values():
             directory.release()
+
+
+def _go_by(each: tuple[Partition, TopicConfig]) -> None:
+    partition, config = each
+    partition.log.update_config(config)
 
 
 def _begin_epoch(opened: Log, leader_epoch: int) -> None:

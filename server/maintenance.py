@@ -14,6 +14,7 @@ import trio
 
 from ottla.log_store.directory import flush_logs
 from ottla.log_store.log import Log
+from ottla.server.garbage import look_through
 from ottla.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ log = logging.getLogger("ottla.server")
 _FLUSH_CHECK_SECONDS = 1.0
 _PURGE_CHECK_SECONDS = 1.0
 _SNAPSHOT_CHECK_SECONDS = 60.0
+_GARBAGE_SECONDS = 3600.0
 _PARTITIONS_BETWEEN_YIELDS = 200
 
 
@@ -53,6 +55,7 @@ class Maintenance:
             nursery.start_soon(_every, flush_check, self.flush_due_logs)
             nursery.start_soon(_every, _PURGE_CHECK_SECONDS, self.purge)
             nursery.start_soon(_every, _SNAPSHOT_CHECK_SECONDS, self._broker.write_metadata_snapshot_if_due)
+            nursery.start_soon(_every, _GARBAGE_SECONDS, _look_through_garbage)
 
     async def enforce_retention(self) -> None:
         """Delete old segments, and their files after file.delete.delay.ms."""
@@ -128,6 +131,10 @@ class Maintenance:
                 due.append(each)
         if due:
             await trio.to_thread.run_sync(flush_logs, due)
+
+
+async def _look_through_garbage() -> None:
+    look_through()
 
 
 def _seconds(interval_ms: int) -> float:

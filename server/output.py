@@ -25,8 +25,10 @@ from ottla.wire.chunks import Buffer, Chunk, FileSlice
 COPY_BELOW_BYTES = 32 * 1024
 _JOIN_LIMIT_BYTES = 64 * 1024
 _GATHER_BYTES = 256 * 1024
+_LEAST_BYTES = 1024  # of a chunk, as far as gathering goes: each takes its time, however small it is
 _UNCOUNTED_BYTES = 64 * 1024
 _TURN_BYTES = 2 * 1024 * 1024  # a reader as quick as we are would keep the loop for all of a large answer
+_CHUNK_BYTES = 8 * 1024  # that could be sent in the time that it takes to gather one more chunk
 
 # Threads of their own: readers of old records must not keep flushes from theirs.
 _READING = OwnThreads("reading", 8)
@@ -90,6 +92,7 @@ class Outbox:
     def close(self) -> None:
         """Whatever is not sent will not be."""
         self._forget()
+        self.failure = None  # whose traceback may lead back here
 
     def send_some(self) -> Progress:
         """Send as much as goes at once. Raises OSError when the peer is gone."""
@@ -150,9 +153,11 @@ class Outbox:
                     sent = os.sendfile(self._sock.fileno(), chunk.fileno(), position, length)
                     self._note_sent(chunk, sent)
                 else:
+                    first = self._next
                     data = self._gather()
                     if data is None:
                         return Progress.COLD
+                    left -= (self._next - first) * _CHUNK_BYTES
                     more = socket.MSG_MORE if len(data) < self.size_bytes else 0
                     sent = self._sock.send(data, more)
                     self._pass_over(data, sent)
@@ -180,7 +185,7 @@ class Outbox:
                 break
             else:
                 gathered.append(chunk)
-            size += len(chunk)
+            size += max(len(chunk), _LEAST_BYTES)
             if size > _GATHER_BYTES:
                 break
         if not gathered:

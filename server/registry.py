@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from ottla.server import coordinated
 from ottla.server.context import RequestContext
 from ottla.wire.api_keys import ApiKey, api_key_info
+from ottla.wire.counting import element_counter
 from ottla.wire.schema import decode_bounded, encoder
 
 # The arrays of one request, nested ones included, have no more elements than this: a fetch of 200,000 partitions
@@ -100,11 +101,14 @@ class Registration:
         self.function = marked[0]
         self.is_loaded = True
 
-    def decode(
-        self, version: int, frame: memoryview, position: int, max_elements: int = MAX_REQUEST_ELEMENTS
-    ) -> Any:
-        """The request body that starts at `position` of the frame; TooManyElements if it has more in its arrays."""
-        return decode_bounded(self.request_type, version, frame, position, max_elements)
+    def decode(self, version: int, body: memoryview, max_elements: int = MAX_REQUEST_ELEMENTS) -> Any:
+        """The request; TooManyElements if it has more in its arrays."""
+        return decode_bounded(self.request_type, version, body, 0, max_elements)
+
+    def is_large(self, response: Any, elements: int) -> bool:
+        """Whether a response has more elements in its arrays than so many."""
+        kind: Any = type(response)
+        return element_counter(kind)(response, elements) > elements
 
     def encode(self, version: int, response: Any, chunks: list[Any]) -> None:
         """Append the encoded response to `chunks`."""

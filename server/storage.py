@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
@@ -74,15 +75,15 @@ class Storage:
             await self._changed.wait()
             self._changed = trio.Event()
             self.check()
+            # As it is now: a plan is made in a worker thread, and what fails meanwhile has its own turn.
+            plan = partial(
+                plan_directories_offline,
+                node_id=self._broker.node_id,
+                online=self._broker.logs.online_ids,
+                partitions=set(self._broker.partitions.offline),
+            )
             with suppress(KafkaError):  # the metadata log has failed now, which is told at the next turn
-                await self._broker.decide(
-                    lambda image: plan_directories_offline(
-                        image,
-                        node_id=self._broker.node_id,
-                        online=self._broker.logs.online_ids,
-                        partitions=self._broker.partitions.offline,
-                    )
-                )
+                await self._broker.decide(plan)
 
     @contextmanager
     def metadata_must_not_fail(self) -> Iterator[None]:

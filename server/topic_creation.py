@@ -21,12 +21,10 @@ if TYPE_CHECKING:
 log = logging.getLogger("ottla.server")
 
 _DEFAULT = -1
-_QUICK_PARTITIONS = 500  # are planned in two milliseconds
 
 
 async def create_topics(broker: Broker, request: CreateTopicsRequest) -> CreateTopicsResponse:
     """Create topics as the controller decides. Raises KafkaError when the request fails as a whole."""
-    partitions = sum(max(topic.num_partitions, len(topic.assignments)) for topic in request.topics)
     return await broker.decide(
         lambda image: plan_create_topics(
             image,
@@ -34,8 +32,7 @@ async def create_topics(broker: Broker, request: CreateTopicsRequest) -> CreateT
             node_id=broker.node_id,
             config=broker.config,
             new_uuid=broker.random_uuid,
-        ),
-        is_long=partitions > _QUICK_PARTITIONS,
+        )
     )
 
 

@@ -101,6 +101,6 @@ class Transaction:
 def by_topic(partitions: Iterable[TopicPartition]) -> list[PartitionsSchema]:
     """Partitions in the form of records."""
     topics: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
+    for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)
-    return [PartitionsSchema(topic, indexes) for topic, indexes in topics.items()]
+    return [PartitionsSchema(topic, sorted(topics[topic])) for topic in sorted(topics)]

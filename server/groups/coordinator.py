@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import trio
@@ -20,6 +20,7 @@ from ottla.group_coordinator.effects import (
     Event,
     GroupRequest,
     InitializeShareState,
+    OffsetsGone,
     ShareMemberGone,
     ShareStateInitialized,
     ShareStateRemoved,
@@ -39,6 +40,8 @@ from ottla.server.groups.topics import ImageTopics
 from ottla.server.groups.wakeups import Wakeups
 from ottla.server.internal_topics import OFFSETS_TOPIC, coordinator_partition
 from ottla.server.partition import Partition
+from ottla.server.topic_pieces import PIECE_PARTITIONS
+from ottla.server.turns import Turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.offset_commit import OffsetCommitRequest
@@ -135,11 +138,12 @@ class GroupCoordinator:
         except KafkaError as error:
             return refuse(error)
 
-    async def commit_in_transaction(
+    def commit_in_transaction(
         self, context: RequestContext, request: TxnOffsetCommitRequest, verification: Verification | None
-    ) -> TxnOffsetCommitResponse:
-        """The answer of the group's shard to offsets whose transaction was verified. Raises KafkaError when there is
-        none to ask, it ends, or the transaction has ended meanwhile."""
+    ) -> TxnOffsetCommitResponse | Coroutine[Any, Any, TxnOffsetCommitResponse]:
+        """The answer of the group's shard to offsets whose transaction was verified, or a coroutine of it while the log
+        has to be flushed first. Raises KafkaError when there is none to ask, it ends, or the transaction has ended
+        meanwhile."""
         runner = self._runner_of(request.group_id)
         waiter = next(self._waiters)
         event = GroupRequest(
@@ -156,7 +160,9 @@ class GroupCoordinator:
         except Exception:
             self._give_up(runner, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR))
             raise
-        response: TxnOffsetCommitResponse = await self._wait(runner, waiter, answer)
+        if runner.flush_due:
+            return self._wait(runner, waiter, answer)
+        response: TxnOffsetCommitResponse = answer
         return response
 
     def partition_of(self, group_id: str) -> int:
@@ -313,7 +319,7 @@ class GroupCoordinator:
 
     # Events ------------------------------------------------------------------------------------------------
 
-    def follow(self, delta: MetadataDelta) -> None:
+    async def follow(self, delta: MetadataDelta) -> None:
         """The metadata changed: partitions of groups come and go, and groups hear of their topics."""
         deleted = frozenset(topic.name for topic in delta.deleted_topics)
         if OFFSETS_TOPIC in deleted:
@@ -326,8 +332,13 @@ class GroupCoordinator:
                 self._take_over(partitions[index])
         changed = frozenset(topic.name for topic, _ in delta.new_partitions)
         if deleted or changed:
-            for runner in list(self._runners.values()):
-                self._let_happen(runner, TopicsChanged(changed, deleted))
+            async with Turns() as turns:
+                for runner in list(self._runners.values()):
+                    while deleted and runner.failure is None and runner.shard.offsets.has_topics(deleted):
+                        self._let_happen(runner, OffsetsGone(deleted, PIECE_PARTITIONS))
+                        await turns.rest()
+                    self._let_happen(runner, TopicsChanged(changed, deleted))
+                    await turns.rest()
 
     def _share_effect(self, effect: InitializeShareState | ShareMemberGone) -> None:
         self._broker.share.happen(effect)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Hashable
-from time import perf_counter
 from typing import Generic, TypeVar
 
 import trio
 
-Key = TypeVar("Key", bound=Hashable)
+from ottla.server.turns import Turns
 
-_TURN_SECONDS = 0.005
+Key = TypeVar("Key", bound=Hashable)
 
 
 class Timers(Generic[Key]):
@@ -58,23 +57,21 @@ class Timers(Generic[Key]):
 
     async def _fire_due(self, now: float) -> None:
         """Fire what is due; when that is much, such as every session of a large group, others get their turn."""
-        turn_ends = perf_counter() + _TURN_SECONDS
-        while self._heap and self._heap[0][0] <= now:
-            at, _, key = heapq.heappop(self._heap)
-            if self._queued.get(key) == at:
-                del self._queued[key]
-            deadline = self._deadlines.get(key)
-            if deadline is None:
-                continue
-            if deadline > now:
-                if key not in self._queued:
-                    self._push(key, deadline)
-                continue
-            del self._deadlines[key]
-            self._fire(key)
-            if perf_counter() > turn_ends:
-                await trio.lowlevel.checkpoint()
-                turn_ends = perf_counter() + _TURN_SECONDS
+        async with Turns() as turns:
+            while self._heap and self._heap[0][0] <= now:
+                at, _, key = heapq.heappop(self._heap)
+                if self._queued.get(key) == at:
+                    del self._queued[key]
+                deadline = self._deadlines.get(key)
+                if deadline is None:
+                    continue
+                if deadline > now:
+                    if key not in self._queued:
+                        self._push(key, deadline)
+                    continue
+                del self._deadlines[key]
+                self._fire(key)
+                await turns.rest()
 
     def _push(self, key: Key, deadline: float) -> None:
         self._queued[key] = deadline

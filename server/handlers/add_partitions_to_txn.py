@@ -13,6 +13,7 @@ from __future__ import annotations
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.registry import serves
+from ottla.server.turns import work_in_thread_if
 from ottla.txn_coordinator.transaction import TopicPartition
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.add_partitions_to_txn import (
@@ -45,8 +46,8 @@ def _unusable(context: RequestContext, partitions: list[TopicPartition]) -> dict
 async def _add_or_verify(
     context: RequestContext, wanted: AddPartitionsToTxnTransaction
 ) -> AddPartitionsToTxnResult:
-    partitions = [(topic.name, index) for topic in wanted.topics for index in topic.partitions]
-    errors = _unusable(context, partitions)
+    is_long = context.has_many_elements
+    partitions, errors = await work_in_thread_if(is_long, _wanted_and_unusable, context, wanted)
     coordinator = context.broker.transactions
     who = wanted.transactional_id, wanted.producer_id, wanted.producer_epoch
     if not errors and wanted.verify_only:
@@ -54,6 +55,21 @@ async def _add_or_verify(
     elif not errors:
         version = 2 if context.api_version >= _MANY_SINCE else 0
         errors = await coordinator.add_partitions(*who, partitions, version)
+    return await work_in_thread_if(is_long, _result, context, wanted, errors)
+
+
+def _wanted_and_unusable(
+    context: RequestContext, wanted: AddPartitionsToTxnTransaction
+) -> tuple[list[TopicPartition], dict[TopicPartition, ErrorCode]]:
+    partitions = [(topic.name, index) for topic in wanted.topics for index in topic.partitions]
+    return partitions, _unusable(context, partitions)
+
+
+def _result(
+    context: RequestContext,
+    wanted: AddPartitionsToTxnTransaction,
+    errors: dict[TopicPartition, ErrorCode],
+) -> AddPartitionsToTxnResult:
     return AddPartitionsToTxnResult(
         transactional_id=wanted.transactional_id,
         topic_results=[

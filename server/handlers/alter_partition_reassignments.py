@@ -8,10 +8,13 @@ cannot have anyway.
 
 from __future__ import annotations
 
+from functools import partial
+
 from ottla.metadata.controller.placement import Placement
 from ottla.metadata.image import MetadataImage
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -23,25 +26,19 @@ from ottla.wire.messages.alter_partition_reassignments import (
 
 
 @serves(AlterPartitionReassignmentsRequest)
-def handle_alter_partition_reassignments(
+async def handle_alter_partition_reassignments(
     context: RequestContext, request: AlterPartitionReassignmentsRequest
 ) -> AlterPartitionReassignmentsResponse:
-    """Hold each partition against the image."""
+    """Hold each partition against the image, in turns."""
     image = context.broker.image
     placement = Placement(image, context.broker.node_id)
-    return AlterPartitionReassignmentsResponse(
-        error_message=None,
-        allow_replication_factor_change=request.allow_replication_factor_change,
-        responses=[
-            ReassignableTopicResponse(
-                name=topic.name,
-                partitions=[
-                    _answer(image, placement, topic.name, partition) for partition in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ],
+    response = AlterPartitionReassignmentsResponse(
+        error_message=None, allow_replication_factor_change=request.allow_replication_factor_change
     )
+    for topic in request.topics:
+        answers = await map_in_turns(partial(_answer, image, placement, topic.name), topic.partitions)
+        response.responses.append(ReassignableTopicResponse(name=topic.name, partitions=answers))
+    return response
 
 
 def _answer(

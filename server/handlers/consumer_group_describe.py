@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ottla.server.authorized_operations import ALL_GROUP_OPERATIONS
 from ottla.server.context import RequestContext
 from ottla.server.groups.protocols import check_consumer_protocol
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
@@ -18,11 +21,11 @@ from ottla.wire.messages.consumer_group_describe import (
 
 
 @serves(ConsumerGroupDescribeRequest)
-def handle_consumer_group_describe(
+async def handle_consumer_group_describe(
     context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
     """Describe every group."""
-    described = [_describe(context, group_id) for group_id in request.group_ids]
+    described = await map_in_turns(partial(_describe, context), request.group_ids)
     if request.include_authorized_operations:
         for group in described:
             if group.error_code == ErrorCode.NONE:

@@ -8,9 +8,12 @@ POLICY_VIOLATION. The client's timeout is for replicas to follow; one replica is
 
 from __future__ import annotations
 
+from functools import partial
+
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -22,7 +25,8 @@ from ottla.wire.messages.delete_records import (
 _NO_WATERMARK = -1
 
 
-def _delete(context: RequestContext, topic: str, index: int, offset: int) -> DeleteRecordsPartitionResult:
+def _delete(context: RequestContext, topic: str, wanted: tuple[int, int]) -> DeleteRecordsPartitionResult:
+    index, offset = wanted
     try:
         partition = context.broker.partitions.by_name(topic, index)
         if is_internal_topic(topic):
@@ -39,19 +43,18 @@ def _delete(context: RequestContext, topic: str, index: int, offset: int) -> Del
 
 
 @serves(DeleteRecordsRequest)
-def handle_delete_records(context: RequestContext, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
-    """Delete in every partition named; of a partition named twice the last word counts."""
+async def handle_delete_records(
+    context: RequestContext, request: DeleteRecordsRequest
+) -> DeleteRecordsResponse:
+    """Delete in every partition named; of a partition named twice the last word counts. Each writes a small file or
+    two, so they are done in turns."""
     wanted: dict[str, dict[int, int]] = {}
     for topic in request.topics:
         offsets = wanted.setdefault(topic.name, {})
         offsets.update((partition.partition_index, partition.offset) for partition in topic.partitions)
-    return DeleteRecordsResponse(
-        topics=[
-            DeleteRecordsTopicResult(
-                name=name,
-                partitions=[_delete(context, name, index, offset) for index, offset in offsets.items()],
-            )
-            for name, offsets in wanted.items()
-            if offsets
-        ]
-    )
+    response = DeleteRecordsResponse()
+    for name, offsets in wanted.items():
+        if offsets:
+            results = await map_in_turns(partial(_delete, context, name), offsets.items())
+            response.topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
+    return response

@@ -6,6 +6,8 @@ type that does not exist fails the whole request, as in Kafka; everything else f
 
 from __future__ import annotations
 
+from functools import partial
+
 from ottla.config import describe
 from ottla.config.broker_change import BrokerLayers
 from ottla.config.describe import ConfigEntry
@@ -15,6 +17,7 @@ from ottla.server.broker_layers import broker_layers
 from ottla.server.context import RequestContext
 from ottla.server.logger_levels import logger_levels
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -29,22 +32,23 @@ _TYPES = frozenset(ResourceType) - {ResourceType.UNKNOWN}
 
 
 @serves(DescribeConfigsRequest)
-def handle_describe_configs(ctx: RequestContext, request: DescribeConfigsRequest) -> DescribeConfigsResponse:
-    """Configs of topics, brokers, loggers, client metrics and groups."""
+async def handle_describe_configs(
+    ctx: RequestContext, request: DescribeConfigsRequest
+) -> DescribeConfigsResponse:
+    """Configs of topics, brokers, loggers, client metrics and groups, in turns: each has some dozens."""
     if any(resource.resource_type not in _TYPES for resource in request.resources):
         error = KafkaError(ErrorCode.INVALID_REQUEST)
         return DescribeConfigsResponse(results=[_refused(each, error) for each in request.resources])
     layers = broker_layers(ctx.broker)
-    return DescribeConfigsResponse(
-        results=[_result(ctx, request, resource, layers) for resource in request.resources]
-    )
+    describe_one = partial(_result, ctx, request, layers)
+    return DescribeConfigsResponse(results=await map_in_turns(describe_one, request.resources))
 
 
 def _result(
     ctx: RequestContext,
     request: DescribeConfigsRequest,
-    resource: DescribeConfigsResource,
     layers: BrokerLayers,
+    resource: DescribeConfigsResource,
 ) -> DescribeConfigsResult:
     try:
         entries = _entries(ctx, resource, layers)

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ottla.server.authorized_operations import ALL_GROUP_OPERATIONS
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.describe_groups import (
     DescribedGroup,
@@ -17,9 +20,11 @@ from ottla.wire.messages.describe_groups import (
 
 
 @serves(DescribeGroupsRequest)
-def handle_describe_groups(context: RequestContext, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
+async def handle_describe_groups(
+    context: RequestContext, request: DescribeGroupsRequest
+) -> DescribeGroupsResponse:
     """Describe every group."""
-    described = [_describe(context, group_id) for group_id in request.groups]
+    described = await map_in_turns(partial(_describe, context), request.groups)
     if request.include_authorized_operations:
         for group in described:
             if group.error_code == ErrorCode.NONE:

@@ -14,7 +14,9 @@ from collections import defaultdict
 import trio
 
 from ottla.server.context import RequestContext
+from ottla.server.partition import Partition
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -27,18 +29,23 @@ from ottla.wire.messages.describe_log_dirs import (
 Wanted = dict[str, set[int]] | None
 
 
-def _partitions_by_directory(
+async def _partitions_by_directory(
     context: RequestContext, wanted: Wanted
 ) -> dict[str, list[DescribeLogDirsTopic]]:
     found: defaultdict[str, dict[str, DescribeLogDirsTopic]] = defaultdict(dict)
-    for partition in context.broker.partitions:
+
+    def add(partition: Partition) -> None:
         if wanted is not None and partition.index not in wanted.get(partition.topic, ()):
-            continue
-        topics = found[os.path.dirname(os.path.abspath(partition.log.directory))]
-        topic = topics.setdefault(partition.topic, DescribeLogDirsTopic(name=partition.topic))
+            return
+        topics = found[os.path.dirname(partition.log.directory)]
+        topic = topics.get(partition.topic)
+        if topic is None:
+            topic = topics[partition.topic] = DescribeLogDirsTopic(name=partition.topic)
         topic.partitions.append(
             DescribeLogDirsPartition(partition_index=partition.index, partition_size=partition.log.size_bytes)
         )
+
+    await map_in_turns(add, list(context.broker.partitions))
     return {directory: list(topics.values()) for directory, topics in found.items()}
 
 
@@ -68,7 +75,7 @@ async def handle_describe_log_dirs(
         wanted = {}
         for topic in request.topics:
             wanted.setdefault(topic.topic, set()).update(topic.partitions)
-    topics = _partitions_by_directory(context, wanted)
+    topics = await _partitions_by_directory(context, wanted)
     directories = [os.path.abspath(directory) for directory in context.broker.config.log_dirs()]
     online = set(context.broker.log_directories)
     return DescribeLogDirsResponse(

@@ -6,6 +6,7 @@ from ottla.log_store.producer_entry import ProducerEntry
 from ottla.metadata.topic_names import topic_name_error
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
+from ottla.server.turns import Turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -29,16 +30,19 @@ def _state(entry: ProducerEntry) -> ProducerState:
     )
 
 
-def _partition(context: RequestContext, topic: str, index: int) -> PartitionResponse:
+async def _partition(context: RequestContext, turns: Turns, topic: str, index: int) -> PartitionResponse:
     try:
         partition = context.broker.partitions.by_name(topic, index)
     except KafkaError as error:
         return PartitionResponse(partition_index=index, error_code=error.code)
-    entries = partition.log.producers.producers.values()
-    return PartitionResponse(partition_index=index, active_producers=[_state(entry) for entry in entries])
+    response = PartitionResponse(partition_index=index)
+    for entry in list(partition.log.producers.producers.values()):
+        response.active_producers.append(_state(entry))
+        await turns.rest()
+    return response
 
 
-def _topic(context: RequestContext, wanted: TopicRequest) -> TopicResponse:
+async def _topic(context: RequestContext, turns: Turns, wanted: TopicRequest) -> TopicResponse:
     invalid = topic_name_error(wanted.name)
     if invalid is not None:
         error = KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, invalid)
@@ -46,7 +50,9 @@ def _topic(context: RequestContext, wanted: TopicRequest) -> TopicResponse:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         error = KafkaError(code, code.message)
     else:
-        partitions = [_partition(context, wanted.name, index) for index in wanted.partition_indexes]
+        partitions = [
+            await _partition(context, turns, wanted.name, index) for index in wanted.partition_indexes
+        ]
         return TopicResponse(name=wanted.name, partitions=partitions)
     partitions = [
         PartitionResponse(partition_index=index, error_code=error.code, error_message=error.detail)
@@ -56,8 +62,10 @@ def _topic(context: RequestContext, wanted: TopicRequest) -> TopicResponse:
 
 
 @serves(DescribeProducersRequest)
-def handle_describe_producers(
+async def handle_describe_producers(
     context: RequestContext, request: DescribeProducersRequest
 ) -> DescribeProducersResponse:
-    """Describe the producers of every partition named."""
-    return DescribeProducersResponse(topics=[_topic(context, topic) for topic in request.topics])
+    """Describe the producers of every partition named, in turns."""
+    async with Turns() as turns:
+        topics = [await _topic(context, turns, topic) for topic in request.topics]
+    return DescribeProducersResponse(topics=topics)

@@ -9,7 +9,8 @@ ottla.server.quick_fetch, which is imported here so that it is there from the fi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import trio
 
@@ -20,6 +21,7 @@ from ottla.server.fetching import Fetch, FetchWishes
 from ottla.server.parked import Parked
 from ottla.server.partition import AppendWaiter
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns, work_in_thread
 from ottla.wire.errors import KafkaError
 from ottla.wire.messages.fetch import FetchRequest, FetchResponse
 
@@ -38,9 +40,19 @@ class _ParkedFetch(Parked):
 
     def watch(self, wake: Callable[[], None]) -> None:
         self.notify = wake
-        self._watched = self._fetch.watched()
-        for waiters in self._watched:
+        for wanted in self._fetch.partitions:
+            self._watch(wanted)
+
+    async def watch_in_turns(self, wake: Callable[[], None]) -> None:
+        """The same for very many partitions."""
+        self.notify = wake
+        await map_in_turns(self._watch, self._fetch.partitions)
+
+    def _watch(self, wanted: FetchedPartition) -> None:
+        waiters = self._fetch.waiters_of(wanted)
+        if waiters is not None:
             waiters.add(self)
+            self._watched.append(waiters)
 
     def close(self) -> None:
         for waiters in self._watched:
@@ -61,8 +73,8 @@ async def _wait_in_turns(fetch: Fetch, max_wait_seconds: float) -> FetchResponse
     parked = _ParkedFetch(fetch, max_wait_seconds)
     while True:
         changed = trio.Event()
-        parked.watch(changed.set)
         try:
+            await parked.watch_in_turns(changed.set)
             response = fetch.answer(await fetch.read_in_turns(), trio.current_time() >= deadline)
             if response is not None:
                 return response
@@ -98,14 +110,38 @@ def _forgotten_partitions(request: FetchRequest, uses_topic_ids: bool) -> list[P
 @serves(FetchRequest)
 def handle_fetch(context: RequestContext, request: FetchRequest):  # type: ignore[no-untyped-def]
     """Answer at once when there is enough to send; park otherwise. Very many partitions are read in turns."""
+    if context.has_many_elements:
+        return _fetch_many(context, request)
+    return _fetch(context, request, *_named_and_forgotten(context, request))
+
+
+async def _fetch_many(context: RequestContext, request: FetchRequest) -> FetchResponse:
+    named, forgotten = await work_in_thread(_named_and_forgotten, context, request)
+    answer = _fetch(context, request, named, forgotten)
+    return answer if isinstance(answer, FetchResponse) else await answer
+
+
+def _named_and_forgotten(
+    context: RequestContext, request: FetchRequest
+) -> tuple[list[FetchedPartition], list[PartitionKey]]:
+    uses_topic_ids = context.api_version >= _TOPIC_IDS_SINCE
+    return _named_partitions(request, uses_topic_ids), _forgotten_partitions(request, uses_topic_ids)
+
+
+def _fetch(
+    context: RequestContext,
+    request: FetchRequest,
+    named: list[FetchedPartition],
+    forgotten: list[PartitionKey],
+) -> FetchResponse | Parked | Coroutine[Any, Any, FetchResponse]:
     broker = context.broker
     uses_topic_ids = context.api_version >= _TOPIC_IDS_SINCE
     try:
         plan = broker.fetch_sessions.plan(
             request.session_id,
             request.session_epoch,
-            _named_partitions(request, uses_topic_ids),
-            _forgotten_partitions(request, uses_topic_ids),
+            named,
+            forgotten,
             uses_topic_ids,
             broker.now_ms(),
         )

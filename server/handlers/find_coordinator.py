@@ -12,6 +12,7 @@ as with Apache Kafka. Host and port are those of the listener on which the reque
 from __future__ import annotations
 
 from enum import IntEnum
+from functools import partial
 
 from ottla.server.cluster_view import ClusterView, Node
 from ottla.server.context import RequestContext
@@ -23,6 +24,7 @@ from ottla.server.internal_topics import (
 )
 from ottla.server.registry import serves
 from ottla.server.topic_creation import create_missing_topics
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from ottla.wire.uuids import parse_uuid
@@ -102,7 +104,7 @@ async def handle_find_coordinator(
     if topic_name is not None and keys:
         await context.broker.wait_settled()
         await create_missing_topics(context.broker, [topic_name])
-    found = [_find(context, topic_name, key) for key in keys]
+    found = await map_in_turns(partial(_find, context, topic_name), keys)
     if several:
         return FindCoordinatorResponse(coordinators=found)
     (one,) = found

@@ -22,6 +22,7 @@ from ottla.server.context import RequestContext
 from ottla.server.log_ends import EARLIEST, LATEST, end_of_log, last_fetchable_offset
 from ottla.server.partition import Partition
 from ottla.server.registry import serves
+from ottla.server.turns import Turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -45,7 +46,6 @@ _KNOWN_SINCE = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 _LEADER_EPOCH_SINCE = 4
-_LOOKUPS_PER_TURN = 100
 _RECORDS_PER_TURN = 1000
 _BYTES_PER_TURN = 16 * 1024
 _ISOLATION_LEVELS = (0, 1)
@@ -68,15 +68,13 @@ class _ListOffsets:
             for topic in self._request.topics
             for wanted in topic.partitions
         )
-        looked_up = 0
-        for topic in self._request.topics:
-            rows = answered.setdefault(topic.name, {})
-            for wanted in topic.partitions:
-                duplicate = times_named[topic.name, wanted.partition_index] > 1
-                rows[wanted.partition_index] = await self._answer(topic.name, wanted, duplicate)
-                looked_up += 1
-                if looked_up % _LOOKUPS_PER_TURN == 0:
-                    await trio.lowlevel.checkpoint()
+        async with Turns() as turns:
+            for topic in self._request.topics:
+                rows = answered.setdefault(topic.name, {})
+                for wanted in topic.partitions:
+                    duplicate = times_named[topic.name, wanted.partition_index] > 1
+                    rows[wanted.partition_index] = await self._answer(turns, topic.name, wanted, duplicate)
+                    await turns.rest()
         return _response(answered)
 
     def answer_of_one(self) -> ListOffsetsResponse | None:
@@ -95,11 +93,11 @@ class _ListOffsets:
         return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(topic, [row])])
 
     async def _answer(
-        self, topic: str, wanted: ListOffsetsPartition, duplicate: bool
+        self, turns: Turns, topic: str, wanted: ListOffsetsPartition, duplicate: bool
     ) -> ListOffsetsPartitionResponse:
         try:
             partition = self._find(topic, wanted, duplicate)
-            return self._row(wanted, *await self._look_up(partition, wanted.timestamp))
+            return self._row(wanted, *await self._look_up(turns, partition, wanted.timestamp))
         except KafkaError as error:
             return _failed(wanted, error)
 
@@ -122,13 +120,14 @@ class _ListOffsets:
             leader_epoch=leader_epoch if self._context.api_version >= _LEADER_EPOCH_SINCE else -1,
         )
 
-    async def _look_up(self, partition: Partition, timestamp: int) -> tuple[int, int, int]:
+    async def _look_up(self, turns: Turns, partition: Partition, timestamp: int) -> tuple[int, int, int]:
         if timestamp in (LATEST, EARLIEST, EARLIEST_LOCAL):
             return self._end_of(partition, timestamp)
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return -1, -1, -1
         log = partition.log
-        found = await _search(log.searches_by_time(None if timestamp == MAX_TIMESTAMP else timestamp))
+        searches = log.searches_by_time(None if timestamp == MAX_TIMESTAMP else timestamp)
+        found = await _search(turns, searches)
         if found is None or found.offset >= self._last_fetchable(partition):
             return -1, -1, -1
         return found.timestamp, found.offset, found.leader_epoch
@@ -141,12 +140,12 @@ class _ListOffsets:
         return last_fetchable_offset(partition, self._request.replica_id, self._request.isolation_level)
 
 
-async def _search(searches: Iterable[BatchSearch]) -> TimestampOffset | None:
+async def _search(turns: Turns, searches: Iterable[BatchSearch]) -> TimestampOffset | None:
     for search in searches:
         # A batch is looked through record by record, which takes too long for the loop when they are many or large.
         view = search.view
         if view.records_count > _RECORDS_PER_TURN or view.size_in_bytes > _BYTES_PER_TURN:
-            found = await trio.to_thread.run_sync(search.run)
+            found = await turns.outside(trio.to_thread.run_sync(search.run))
         else:
             found = search.run()
         if found is not None:

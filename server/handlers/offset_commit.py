@@ -8,12 +8,15 @@ Topics and partitions that do not exist are refused one by one; the others are h
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from typing import Any
 
 from ottla.group_coordinator.offset_requests import commit_error
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
-from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.server.topic_pieces import ask_in_pieces, put_together
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestTopic,
@@ -34,23 +37,30 @@ def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) 
         _sort_out(context, topic, known, refused)
     if not known:
         return OffsetCommitResponse(topics=refused)
-    request.topics = known
-    if refused:
-        return _commit_some(context, request, refused)
-    return context.broker.groups.answer(
-        context, request.group_id, request, lambda error: commit_error(request, error.code)
-    )
+    if refused or context.has_many_elements:
+        return _commit_some(context, request, known, refused)
+    return _commit(context, request, known)
 
 
 async def _commit_some(
-    context: RequestContext, request: OffsetCommitRequest, refused: list[OffsetCommitResponseTopic]
+    context: RequestContext,
+    request: OffsetCommitRequest,
+    known: list[OffsetCommitRequestTopic],
+    refused: list[OffsetCommitResponseTopic],
 ) -> OffsetCommitResponse:
-    try:
-        response: OffsetCommitResponse = await context.broker.groups.ask(context, request.group_id, request)
-    except KafkaError as error:
-        response = commit_error(request, error.code)
-    response.topics = _merge(refused, response.topics)
-    return response
+    answers: list[OffsetCommitResponse] = await ask_in_pieces(known, partial(_commit, context, request))
+    return OffsetCommitResponse(topics=put_together([refused, *(answer.topics for answer in answers)]))
+
+
+def _commit(
+    context: RequestContext, request: OffsetCommitRequest, topics: list[OffsetCommitRequestTopic]
+) -> Any:
+    """The group's answer to these topics, or a coroutine of it while its log is flushed."""
+    asked = copy(request)
+    asked.topics = topics
+    return context.broker.groups.answer(
+        context, asked.group_id, asked, lambda error: commit_error(asked, error.code)
+    )
 
 
 def _sort_out(
@@ -76,15 +86,3 @@ def _sort_out(
     valid = [each for each in topic.partitions if each.partition_index in existing]
     if valid:
         known.append(OffsetCommitRequestTopic(topic.name, topic.topic_id, valid))
-
-
-def _merge(
-    refused: list[OffsetCommitResponseTopic], answered: list[OffsetCommitResponseTopic]
-) -> list[OffsetCommitResponseTopic]:
-    """One entry for each topic, refused partitions first."""
-    merged = {(topic.name, topic.topic_id): topic for topic in refused}
-    for topic in answered:
-        entry = merged.setdefault((topic.name, topic.topic_id), topic)
-        if entry is not topic:
-            entry.partitions += topic.partitions
-    return list(merged.values())

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
-from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.server.topic_pieces import ask_in_pieces, put_together
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteRequestTopic,
@@ -33,13 +37,23 @@ async def handle_offset_delete(context: RequestContext, request: OffsetDeleteReq
                 if each.partition_index not in existing
             ],
         )
-    request.topics = known
-    try:
-        response: OffsetDeleteResponse = await context.broker.groups.ask(context, request.group_id, request)
-    except KafkaError as error:
-        return OffsetDeleteResponse(error_code=error.code)
-    if response.error_code == ErrorCode.NONE:
-        for answered in response.topics:
-            results[answered.name].partitions += answered.partitions
-        response.topics = list(results.values())
-    return response
+    pieces: list[OffsetDeleteResponse] = await ask_in_pieces(known, partial(_delete, context, request))
+    if not pieces:  # the group may have something to say all the same
+        answer = _delete(context, request, [])
+        pieces = [answer if isinstance(answer, OffsetDeleteResponse) else await answer]
+    for piece in pieces:
+        if piece.error_code != ErrorCode.NONE:
+            return piece
+    return OffsetDeleteResponse(
+        topics=put_together([list(results.values()), *(piece.topics for piece in pieces)])
+    )
+
+
+def _delete(
+    context: RequestContext, request: OffsetDeleteRequest, topics: list[OffsetDeleteRequestTopic]
+) -> Any:
+    """The group's answer to these topics, or a coroutine of it while its log is flushed."""
+    asked = OffsetDeleteRequest(request.group_id, topics)
+    return context.broker.groups.answer(
+        context, request.group_id, asked, lambda error: OffsetDeleteResponse(error_code=error.code)
+    )

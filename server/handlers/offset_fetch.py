@@ -8,8 +8,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any
+
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.offset_fetch import (
     OffsetFetchRequest,
@@ -30,11 +35,15 @@ _INVALID_OFFSET = -1
 
 
 @serves(OffsetFetchRequest)
-def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """Look the offsets of every group up."""
+def handle_offset_fetch(
+    context: RequestContext, request: OffsetFetchRequest
+) -> OffsetFetchResponse | Coroutine[Any, Any, OffsetFetchResponse]:
+    """Look the offsets of every group up; those of several groups in turns."""
     if context.api_version >= _SEVERAL_GROUPS_SINCE:
+        if len(request.groups) > 1:
+            return _fetch_several(context, request)
         return OffsetFetchResponse(
-            groups=[_fetch(context, group, request.require_stable) for group in request.groups]
+            groups=[_fetch(context, request.require_stable, group) for group in request.groups]
         )
     topics = request.topics
     group = OffsetFetchRequestGroup(
@@ -46,11 +55,16 @@ def handle_offset_fetch(context: RequestContext, request: OffsetFetchRequest) ->
             for topic in topics
         ],
     )
-    return _for_one_group(context.api_version, group, _fetch(context, group, request.require_stable))
+    return _for_one_group(context.api_version, group, _fetch(context, request.require_stable, group))
+
+
+async def _fetch_several(context: RequestContext, request: OffsetFetchRequest) -> OffsetFetchResponse:
+    fetch = partial(_fetch, context, request.require_stable)
+    return OffsetFetchResponse(groups=await map_in_turns(fetch, request.groups))
 
 
 def _fetch(
-    context: RequestContext, group: OffsetFetchRequestGroup, require_stable: bool
+    context: RequestContext, require_stable: bool, group: OffsetFetchRequestGroup
 ) -> OffsetFetchResponseGroup:
     by_id = context.api_version >= _TOPIC_IDS_SINCE
     image = context.broker.image

@@ -25,7 +25,7 @@ from ottla.server.internal_topics import is_internal_topic
 from ottla.server.own_threads import OwnThreads
 from ottla.server.partition import Partition
 from ottla.server.registry import serves
-from ottla.server.turns import TURN_SECONDS
+from ottla.server.turns import TURN_SECONDS, Turns, work_in_thread
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.produce import (
     BatchIndexAndErrorMessage,
@@ -114,7 +114,7 @@ class _Produce:
         return True
 
     def begin_transaction(self) -> TransactionalProduce:
-        """Find out whom the coordinator must be asked about. Raises KafkaError for the whole request."""
+        """Whose steps find out whom the coordinator must be asked about."""
         from ottla.server.transactions.producing import (
             TransactionalProduce,  # few brokers need it at their start
         )
@@ -280,19 +280,35 @@ async def _flush(produce: _Produce) -> None:
 
 async def _go_on(produce: _Produce, steps: Iterator[None]) -> ProduceResponse | None:
     """Take the steps that are left in turns with other connections, then do what takes long."""
-    turn_ends = 0.0
-    for _ in steps:
-        if perf_counter() > turn_ends:
-            await trio.lowlevel.checkpoint()
-            turn_ends = perf_counter() + TURN_SECONDS
+    await _take_in_turns(steps)
     await produce.run_costly()
     answer = produce.answer()
     await _flush(produce)
     return answer
 
 
+async def _take_in_turns(steps: Iterator[None]) -> None:
+    async with Turns() as turns:
+        for _ in steps:
+            await turns.rest()
+
+
 async def _ask_then_append(produce: _Produce, transaction: TransactionalProduce) -> ProduceResponse | None:
     await transaction.ask()
+    return await _go_on(produce, produce.run())
+
+
+async def _begin_then_append(produce: _Produce) -> ProduceResponse | None:
+    """The same for very many partitions, which are looked at in turns, too."""
+    if not await work_in_thread(produce.transaction_goes_on):
+        transaction = produce.begin_transaction()
+        try:
+            await _take_in_turns(transaction.begin())
+        except KafkaError as error:
+            produce.refuse(error)
+            return produce.answer()
+        if transaction.must_ask:
+            await transaction.ask()
     return await _go_on(produce, produce.run())
 
 
@@ -301,9 +317,13 @@ def handle_produce(context: RequestContext, request: ProduceRequest):  # type: i
     """Append every partition's batch; wait only for batches that take long to open, for the flush policy, and where
     there are so many that others must have their turn."""
     produce = _Produce(context, request)
+    if request.transactional_id is not None and context.has_many_elements:
+        return _begin_then_append(produce)
     if request.transactional_id is not None and not produce.transaction_goes_on():
+        transaction = produce.begin_transaction()
         try:
-            transaction = produce.begin_transaction()
+            for _ in transaction.begin():
+                pass
         except KafkaError as error:
             produce.refuse(error)
             return produce.answer()

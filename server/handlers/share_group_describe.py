@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ottla.server.authorized_operations import ALL_GROUP_OPERATIONS
 from ottla.server.context import RequestContext
 from ottla.server.groups.protocols import check_share_protocol
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.share_group_describe import (
     DescribedGroup,
@@ -15,11 +18,11 @@ from ottla.wire.messages.share_group_describe import (
 
 
 @serves(ShareGroupDescribeRequest)
-def handle_share_group_describe(
+async def handle_share_group_describe(
     context: RequestContext, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
     """Describe every group."""
-    described = [_describe(context, group_id) for group_id in request.group_ids]
+    described = await map_in_turns(partial(_describe, context), request.group_ids)
     if request.include_authorized_operations:
         for group in described:
             if group.error_code == ErrorCode.NONE:

@@ -10,11 +10,17 @@ transaction's coordinator knows that the transaction writes to the group's parti
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from copy import copy
+from functools import partial
+from typing import Any
+
 from ottla.group_coordinator.txn_offset_requests import commit_error
 from ottla.log_store.verification import Verification
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import OFFSETS_TOPIC
 from ottla.server.registry import serves
+from ottla.server.topic_pieces import ask_in_pieces, put_together
 from ottla.server.transactions.verification import (
     TransactionalProducer,
     ask_coordinator,
@@ -46,25 +52,52 @@ async def handle_txn_offset_commit(
         _sort_out(context, topic, known, refused)
     if not known:
         return TxnOffsetCommitResponse(topics=refused)
-    request.topics = known
     try:
-        response = await _commit(context, request)
+        if not request.group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        verification = await _verify(context, request, context.broker.groups.partition_of(request.group_id))
     except KafkaError as error:
-        code = error.code
-        if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.api_version < _LOADING_SINCE:
-            code = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        response = commit_error(request, code)
-    if refused:
-        response.topics = _merge(refused, response.topics)
-    return response
+        answers = [_refuse(context, known, error)]
+    else:
+        commit = partial(_commit, context, request, verification)
+        answers = await ask_in_pieces(known, commit)
+    return TxnOffsetCommitResponse(topics=put_together([refused, *(answer.topics for answer in answers)]))
 
 
-async def _commit(context: RequestContext, request: TxnOffsetCommitRequest) -> TxnOffsetCommitResponse:
-    if not request.group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
-    groups = context.broker.groups
-    verification = await _verify(context, request, groups.partition_of(request.group_id))
-    return await groups.commit_in_transaction(context, request, verification)
+def _commit(
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    verification: Verification | None,
+    topics: list[TxnOffsetCommitRequestTopic],
+) -> TxnOffsetCommitResponse | Coroutine[Any, Any, TxnOffsetCommitResponse]:
+    """The group's answer to these topics, or a coroutine of it while its log is flushed."""
+    asked = copy(request)
+    asked.topics = topics
+    try:
+        answer = context.broker.groups.commit_in_transaction(context, asked, verification)
+    except KafkaError as error:
+        return _refuse(context, topics, error)
+    return answer if isinstance(answer, TxnOffsetCommitResponse) else _flushed(context, topics, answer)
+
+
+async def _flushed(
+    context: RequestContext,
+    topics: list[TxnOffsetCommitRequestTopic],
+    waiting: Coroutine[Any, Any, TxnOffsetCommitResponse],
+) -> TxnOffsetCommitResponse:
+    try:
+        return await waiting
+    except KafkaError as error:
+        return _refuse(context, topics, error)
+
+
+def _refuse(
+    context: RequestContext, topics: list[TxnOffsetCommitRequestTopic], error: KafkaError
+) -> TxnOffsetCommitResponse:
+    code = error.code
+    if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and context.api_version < _LOADING_SINCE:
+        code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    return commit_error(TxnOffsetCommitRequest(topics=topics), code)
 
 
 async def _verify(
@@ -106,15 +139,3 @@ def _sort_out(
     valid = [each for each in topic.partitions if each.partition_index in existing]
     if valid:
         known.append(TxnOffsetCommitRequestTopic(topic.name, valid))
-
-
-def _merge(
-    refused: list[TxnOffsetCommitResponseTopic], answered: list[TxnOffsetCommitResponseTopic]
-) -> list[TxnOffsetCommitResponseTopic]:
-    """One entry for each topic, refused partitions first."""
-    merged = {topic.name: topic for topic in refused}
-    for topic in answered:
-        entry = merged.setdefault(topic.name, topic)
-        if entry is not topic:
-            entry.partitions += topic.partitions
-    return list(merged.values())

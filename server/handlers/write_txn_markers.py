@@ -11,6 +11,7 @@ from ottla.log_store.checkpoints import TopicPartition
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
 from ottla.server.transactions.markers import Marker, write_markers
+from ottla.server.turns import work_in_thread_if
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -42,6 +43,10 @@ async def handle_write_txn_markers(
         else:
             written = await write_markers(context.broker, marker, partitions)
         results.setdefault(wanted.producer_id, {}).update(written)
+    return await work_in_thread_if(context.has_many_elements, _response, results)
+
+
+def _response(results: dict[int, dict[TopicPartition, ErrorCode]]) -> WriteTxnMarkersResponse:
     return WriteTxnMarkersResponse(
         markers=[WritableTxnMarkerResult(producer_id, _topics(rows)) for producer_id, rows in results.items()]
     )

@@ -5,12 +5,13 @@ the transaction, and whoever waits for committed records looks again. In a parti
 that were committed in the transaction count from then on, or are forgotten.
 
 The marker has the same bytes for every partition but for its offset and leader epoch, which the checksum leaves out. So
-it is made once, and the markers of a transaction are all in their logs before anybody else has a turn.
+it is made once, and the markers of a transaction are all in their logs before anybody else has a turn, unless they are
+very many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import trio
@@ -19,6 +20,7 @@ from ottla.log_store.checkpoints import TopicPartition
 from ottla.log_store.log import Log
 from ottla.log_store.validation import AppendOrigin
 from ottla.server.internal_topics import OFFSETS_TOPIC
+from ottla.server.turns import map_in_turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.records.control import ControlType, build_end_txn_marker
 
@@ -33,7 +35,7 @@ _GROUPS_NOT_READY = frozenset(
         ErrorCode.NOT_COORDINATOR,
     }
 )
-_PARTITIONS_PER_TURN = 100
+_AT_ONCE = 30
 
 
 class Marker(NamedTuple):
@@ -62,7 +64,7 @@ async def write_marker(
 
 
 async def write_markers(
-    broker: Broker, marker: Marker, partitions: Iterable[TopicPartition]
+    broker: Broker, marker: Marker, partitions: Sequence[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
     """End a transaction in all these partitions, and tell what became of each."""
     results: dict[TopicPartition, ErrorCode] = {}
@@ -75,17 +77,22 @@ async def write_markers(
         producer_epoch=marker.producer_epoch,
         coordinator_epoch=marker.coordinator_epoch,
     )
-    for count, name in enumerate(partitions, 1):
-        if count % _PARTITIONS_PER_TURN == 0:
-            await trio.lowlevel.checkpoint()
+
+    def write(name: TopicPartition) -> None:
         try:
             log = _append(broker, marker, memoryview(bytearray(template)), name, now_ms)
         except KafkaError as error:
             results[name] = error.code
-            continue
+            return
         results[name] = ErrorCode.NONE
         if log is not None:
             flushes.append((name, log))
+
+    if len(partitions) > _AT_ONCE:
+        await map_in_turns(write, partitions)
+    else:
+        for name in partitions:
+            write(name)
     for name, log in flushes:
         try:
             await trio.to_thread.run_sync(log.flush)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from ottla.log_store.checkpoints import TopicPartition
 from ottla.log_store.verification import Verification
@@ -11,8 +11,8 @@ from ottla.server.partition import Partition
 from ottla.server.transactions.verification import (
     TransactionalProducer,
     Verified,
-    begin_verification,
     produce_error,
+    verification_steps,
     verify_produce,
 )
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -24,9 +24,9 @@ _ADDS_PARTITIONS_SINCE = 12
 
 
 class TransactionalProduce:
-    """What lets the batches of one request be appended. INVALID_PRODUCER_ID_MAPPING if they have several producers."""
+    """What lets the batches of one request be appended: `begin`, and then `ask` if it `must_ask`."""
 
-    __slots__ = ("_broker", "_producer", "_sequences", "_verified")
+    __slots__ = ("_broker", "_find", "_producer", "_request", "_sequences", "_verified")
 
     def __init__(
         self,
@@ -35,42 +35,41 @@ class TransactionalProduce:
         find: Callable[[TopicProduceData, int], Partition],
     ) -> None:
         self._broker = context.broker
+        self._request = request
+        self._find = find
         self._sequences: dict[TopicPartition, int] = {}  # the first one of each batch
+        self._verified = Verified()
+        self._producer = TransactionalProducer(
+            request.transactional_id or "",
+            -1,
+            -1,
+            adds_partitions=context.api_version >= _ADDS_PARTITIONS_SINCE,
+            knows_abortable=context.api_version >= _ABORTABLE_SINCE,
+        )
+
+    def begin(self) -> Iterator[None]:
+        """Find out what the coordinator must be asked about, in as many steps as there are partitions.
+        INVALID_PRODUCER_ID_MAPPING if their batches have several producers."""
         producers: set[tuple[int, int]] = set()
-        for topic in request.topic_data:
+        for topic in self._request.topic_data:
             for data in topic.partition_data:
                 batch = _transactional_batch(data)
                 if batch is not None:
                     producers.add((batch.producer_id, batch.producer_epoch))
-                    self._add(find, topic, data.index, batch.base_sequence)
+                    self._add(topic, data.index, batch.base_sequence)
+                yield
         if len(producers) > 1:
             raise KafkaError(
                 ErrorCode.INVALID_PRODUCER_ID_MAPPING,
                 "Transactional records contained more than one producer ID",
             )
-        producer_id, producer_epoch = producers.pop() if producers else (-1, -1)
-        self._producer = TransactionalProducer(
-            request.transactional_id or "",
-            producer_id,
-            producer_epoch,
-            adds_partitions=context.api_version >= _ADDS_PARTITIONS_SINCE,
-            knows_abortable=context.api_version >= _ABORTABLE_SINCE,
-        )
-        self._verified = (
-            begin_verification(self._broker, self._producer, self._sequences)
-            if self._sequences
-            else Verified()
-        )
+        for producer_id, producer_epoch in producers:
+            self._producer = self._producer._replace(producer_id=producer_id, producer_epoch=producer_epoch)
+        yield from verification_steps(self._broker, self._producer, self._sequences, self._verified)
 
-    def _add(
-        self,
-        find: Callable[[TopicProduceData, int], Partition],
-        topic: TopicProduceData,
-        index: int,
-        sequence: int,
-    ) -> None:
+    def _add(self, topic: TopicProduceData, index: int, sequence: int) -> None:
         try:
-            partition = find(topic, index)
+            partition = self._find(topic, index)
         except KafkaError:
             return  # the append reports it
         self._sequences[partition.topic, partition.index] = sequence

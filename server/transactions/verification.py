@@ -7,7 +7,7 @@ is asked. What the coordinator answers is translated into errors that producers 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 import trio
@@ -54,11 +54,23 @@ def begin_verification(
 ) -> Verified:
     """Which of these partitions, each with the first sequence of its batch, the coordinator must be asked about."""
     verified = Verified()
+    for _ in verification_steps(broker, producer, sequences, verified):
+        pass
+    return verified
+
+
+def verification_steps(
+    broker: Broker,
+    producer: TransactionalProducer,
+    sequences: Mapping[TopicPartition, int],
+    verified: Verified,
+) -> Iterator[None]:
+    """Note it in `verified`, in as many steps as there are partitions."""
     if not producer.adds_partitions and not broker.config.get_bool(
         "transaction.partition.verification.enable"
     ):
         verified.verifications = dict.fromkeys(sequences, NOT_REQUIRED)
-        return verified
+        return
     now_ms = broker.now_ms()
     for name, sequence in sequences.items():
         try:
@@ -74,7 +86,7 @@ def begin_verification(
         else:
             if verification is not None:
                 verified.verifications[name] = verification
-    return verified
+        yield
 
 
 async def ask_coordinator(broker: Broker, producer: TransactionalProducer, verified: Verified) -> None:

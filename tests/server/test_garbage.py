@@ -1,10 +1,17 @@
 """What the collector is kept from: only in a process that is the broker's own."""
 
 import gc
+import logging
 
 import pytest
 
+from compat_tests.raw_client import ConnectionClosed, RawClient
+from compat_tests.raw_groups import wait_for_coordinator
+from compat_tests.raw_topics import create_topic, fetch_records, produce
 from ottla.server import garbage
+from ottla.testing import Broker
+from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from ottla.wire.messages.metadata import MetadataRequest
 
 
 def test_the_process_of_somebody_else_is_left_alone() -> None:
@@ -17,6 +24,7 @@ def test_the_process_of_somebody_else_is_left_alone() -> None:
 def test_what_a_broker_has_made_is_set_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything there is, once the start is over and whenever much has been made."""
     monkeypatch.setattr(garbage, "_is_own_process", False)
+    thresholds = gc.get_threshold()
     try:
         garbage.begin_collecting()
         assert gc.isenabled()
@@ -26,4 +34,74 @@ def test_what_a_broker_has_made_is_set_aside(monkeypatch: pytest.MonkeyPatch) ->
         garbage.set_aside()
         assert gc.get_freeze_count() >= before + len(made)
     finally:
+        gc.set_threshold(*thresholds)
         gc.unfreeze()
+
+
+def test_the_old_are_looked_through_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However much is made: that takes as long as there is much. When asked, garbage in circles is found."""
+    monkeypatch.setattr(garbage, "_is_own_process", False)
+    thresholds = gc.get_threshold()
+    try:
+        garbage.begin_collecting()
+        before = gc.get_stats()[2]["collections"]
+        circle: list[object] = []
+        circle.append(circle)
+        gc.collect(1)
+        assert any(each is circle for each in gc.get_objects(generation=2))
+        del circle
+        made = [[number] for number in range(500_000)]
+        assert gc.get_stats()[2]["collections"] == before
+        del made
+        collected = gc.get_stats()[2]["collected"]
+        garbage.look_through()
+        assert gc.get_stats()[2]["collected"] > collected
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
+
+
+def test_a_broker_makes_no_garbage_in_circles() -> None:
+    """Whatever its clients do, and however they leave: what is not found while it is young stays for long."""
+    gc.collect()
+    with Broker() as broker:
+        with RawClient.to(broker.bootstrap) as raw:
+            create_topic(raw, "t")
+        gc.collect()
+        logging.disable()  # its records keep what they tell of
+        gc.disable()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            _come_and_go(broker)
+            gc.collect()
+            found = {
+                type(each).__qualname__ for each in gc.garbage if type(each).__module__.startswith("ottla.")
+            }
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+            logging.disable(logging.NOTSET)
+    assert found == set()
+
+
+def _come_and_go(broker: Broker) -> None:
+    """Clients that are served, that send what is no request, and that leave while they wait or are answered."""
+    for _ in range(3):
+        with RawClient.to(broker.bootstrap) as raw:
+            produce(raw, "t", [1])
+            fetch_records(raw, "t")
+            wait_for_coordinator(raw, "group")
+        with RawClient.to(broker.bootstrap) as raw:
+            raw.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
+            with pytest.raises(ConnectionClosed):
+                raw.receive_frame()
+        with RawClient.to(broker.bootstrap) as raw:
+            raw.send_without_answer(MetadataRequest(topics=None), 12)
+            wanted = [FetchPartition(partition=0, fetch_offset=3, partition_max_bytes=1000)]
+            topics = [FetchTopic(topic="t", partitions=wanted)]
+            raw.send_without_answer(FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=topics), 11)
+        with RawClient.to(broker.bootstrap) as raw:
+            raw.send_frame(b"\0\x03\0\x0c" + bytes(3))
+            with pytest.raises(ConnectionClosed):
+                raw.receive_frame()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from ottla.server import dispatch, turns
+from ottla.server import exchange, turns
 from ottla.server.context import RequestContext
 from ottla.server.parked import Parked
 from ottla.server.registry import Registration
@@ -60,7 +60,7 @@ async def test_many_elements_are_decoded_and_encoded_in_a_thread(monkeypatch: py
         return MetadataResponse(controller_id=7)
 
     for limit, expected in ((10, ([True], [True])), (9, ([True, False], [False]))):
-        monkeypatch.setattr(dispatch, "QUICK_ELEMENTS", limit)
+        monkeypatch.setattr(exchange, "QUICK_ELEMENTS", limit)
         with outbox_and_peer() as (outbox, peer):
             await answered(dispatcher(handle).answer(memoryview(frame), outbox))
             await outbox.flush()
@@ -86,7 +86,7 @@ class Waiting(Parked):
 
 async def test_a_request_with_many_elements_can_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Fetch may name many partitions that it forgets, and wait for the few that are left."""
-    monkeypatch.setattr(dispatch, "QUICK_ELEMENTS", 1)
+    monkeypatch.setattr(exchange, "QUICK_ELEMENTS", 1)
     topics = [MetadataRequestTopic(name=f"t{number}") for number in range(10)]
     frame = FRAME[:-4] + encode(MetadataRequest(topics=topics), 1)
     with outbox_and_peer() as (outbox, peer):

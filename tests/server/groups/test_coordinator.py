@@ -244,5 +244,5 @@ async def test_made_while_the_partitions_are_made(broker: Broker) -> None:
     partition = broker.partitions.by_name(OFFSETS_TOPIC, 0)
     runner = broker.groups._runner_of("g")
     topic = broker.image.topics_by_name[OFFSETS_TOPIC]
-    broker.late.follow(MetadataDelta(new_partitions=[(topic, partition.index)]))
+    await broker.late.follow(MetadataDelta(new_partitions=[(topic, partition.index)]))
     assert broker.groups._runner_of("g") is runner

@@ -8,7 +8,7 @@ import trio
 
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic
-from ottla.server import dispatch, turns
+from ottla.server import exchange, turns
 from ottla.server.handlers import metadata, produce
 from ottla.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from ottla.wire.messages.offset_for_leader_epoch import (
@@ -68,7 +68,7 @@ def test_answers_in_turns_are_the_same(raw: RawClient, monkeypatch: pytest.Monke
     quick = [raw.send(request, version) for request, version in asked]
     monkeypatch.setattr(turns, "TURN_SECONDS", -1.0)
     monkeypatch.setattr(produce, "TURN_SECONDS", -1.0)
-    monkeypatch.setattr(dispatch, "QUICK_ELEMENTS", 0)
+    monkeypatch.setattr(exchange, "QUICK_ELEMENTS", 0)
     monkeypatch.setattr(metadata, "_MANY", 0)
     assert [raw.send(request, version) for request, version in asked] == quick
 
@@ -97,7 +97,7 @@ def test_a_topic_of_many_partitions_is_told_in_turns(raw: RawClient, monkeypatch
     seen = Turns()
     monkeypatch.setattr(metadata, "_MANY", 5)
     monkeypatch.setattr(turns, "TURN_SECONDS", -1.0)
-    monkeypatch.setattr(turns, "_turn_of_this_run", lambda: seen)
+    monkeypatch.setattr(turns, "_lock_of_this_run", lambda: seen)
     assert [raw.send(request, 12) for request in asked] == quick
     assert seen.count > 4 * 12
     assert [each.partition_index for each in quick[1].topics[0].partitions] == list(range(12))
@@ -115,7 +115,7 @@ def test_many_topics_of_one_partition_are_told_in_turns(
     clock = count()
     monkeypatch.setattr(metadata, "_MANY", 5)
     monkeypatch.setattr(turns, "perf_counter", lambda: next(clock) * turns.TURN_SECONDS / 4)
-    monkeypatch.setattr(turns, "_turn_of_this_run", lambda: seen)
+    monkeypatch.setattr(turns, "_lock_of_this_run", lambda: seen)
     assert raw.send(request, 9) == quick
     assert seen.count >= 2 + 2 * 20 // 5
 

@@ -1,0 +1,49 @@
+"""How many elements the arrays of a message have, nested ones included: what encoding it will cost, before it is begun.
+
+Arrays of numbers are left out: however long they are, they are written by one call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from ottla.wire.fields import FieldSpec, specs_of
+
+# `(message, limit) -> elements`; it stops counting soon after the limit.
+Counter = Callable[[Any, int], int]
+
+
+@cache
+def element_counter(cls: Any) -> Counter:
+    """Counts the elements of a message or structure."""
+    arrays = [(attrgetter(spec.name), _inner(spec)) for spec in specs_of(cls) if _is_counted(spec)]
+
+    def count(obj: Any, limit: int) -> int:
+        total = 0
+        for get, count_inner in arrays:
+            elements = get(obj)
+            if not elements:
+                continue
+            total += len(elements)
+            if count_inner is not None:
+                for element in elements:
+                    if total > limit:
+                        return total
+                    total += count_inner(element, limit - total)
+        return total
+
+    return count
+
+
+def _is_counted(spec: FieldSpec) -> bool:
+    return spec.is_array and (spec.structure is not None or (spec.kind is not None and not spec.kind.code))
+
+
+def _inner(spec: FieldSpec) -> Counter | None:
+    """Counts what is in an element, if there can be anything."""
+    if spec.structure is None or not any(map(_is_counted, specs_of(spec.structure))):
+        return None
+    return element_counter(spec.structure)
