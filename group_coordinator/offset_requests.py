@@ -144,8 +144,9 @@ def _fetch_topic(
     offsets: Offsets, group_id: str, topic: OffsetFetchRequestTopics
 ) -> OffsetFetchResponseTopics:
     partitions = []
+    committed = offsets.of_group(group_id).get(topic.name, {})
     for partition in topic.partition_indexes:
-        value = offsets.get(group_id, topic.name, partition)
+        value = committed.get(partition)
         if value is not None and _is_of_another_topic(value, topic.topic_id):
             value = None
         partitions.append(_fetched(partition, value))

@@ -30,7 +30,7 @@ class Offsets:
         """Take in a record that belongs to no transaction."""
         if value is not None:
             if self.pending:
-                self.pending.overtake(key)
+                self.pending.overtake(key.group, (key.topic, key.partition))
             self._put(key, value)
             return
         if self.pending:
@@ -48,10 +48,21 @@ class Offsets:
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
         """Take in a marker."""
-        for key, pending in self.pending.end(producer_id):
-            if committed and pending.value is not None:
-                self._put(key, pending.value)
-                self.pending.overtake(key, pending.record_offset)
+        ended = self.pending.end(producer_id)
+        if not committed:
+            return
+        partitions: dict[int, OffsetCommitValue] = {}
+        of_which: tuple[str, str] | None = None  # they are these, as they are of most
+        for group, name, pending in ended:
+            if pending.value is None:
+                continue
+            topic, partition = name
+            if (group, topic) != of_which:
+                of_which = group, topic
+                partitions = self._groups.setdefault(group, {}).setdefault(topic, {})
+            partitions[partition] = pending.value
+            if self.pending:
+                self.pending.overtake(group, name, pending.record_offset)
 
     def get(self, group_id: str, topic: str, partition: int) -> OffsetCommitValue | None:
         return self._groups.get(group_id, {}).get(topic, {}).get(partition)

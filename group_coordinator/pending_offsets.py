@@ -42,10 +42,10 @@ class PendingOffsets:
         producers[producer_id] = PendingOffset(record_offset, value)
         self._keys_of.setdefault(producer_id, set()).add((key.group, partition))
 
-    def overtake(self, key: OffsetCommitKey, record_offset: int | None = None) -> None:
+    def overtake(self, group: str, partition: TopicPartition, record_offset: int | None = None) -> None:
         """A record that counts was written for the partition at `record_offset`, or after all others: what came before
         it does not count any more."""
-        producers = self._groups.get(key.group, {}).get((key.topic, key.partition), {})
+        producers = self._groups.get(group, {}).get(partition, {})
         for producer_id, pending in producers.items():
             if record_offset is None or pending.record_offset < record_offset:
                 producers[producer_id] = PendingOffset(pending.record_offset, None)
@@ -56,12 +56,19 @@ class PendingOffsets:
         for producer_id in list(self._groups.get(key.group, {}).get(partition, {})):
             self._pop(producer_id, key.group, partition)
 
-    def end(self, producer_id: int) -> list[tuple[OffsetCommitKey, PendingOffset]]:
-        """The transaction of a producer has ended; returns what was pending."""
-        return [
-            (OffsetCommitKey(group, *partition), self._pop(producer_id, group, partition))
-            for group, partition in list(self._keys_of.get(producer_id, ()))
-        ]
+    def end(self, producer_id: int) -> list[tuple[str, TopicPartition, PendingOffset]]:
+        """The transaction of a producer has ended; returns what was pending in which group. There may be very much of
+        it, which is settled in one go."""
+        ended = []
+        for group, partition in self._keys_of.pop(producer_id, ()):
+            partitions = self._groups[group]
+            producers = partitions[partition]
+            ended.append((group, partition, producers.pop(producer_id)))
+            if not producers:
+                del partitions[partition]
+                if not partitions:
+                    del self._groups[group]
+        return ended
 
     def has(self, group_id: str, topic: str, partition: int) -> bool:
         return (topic, partition) in self._groups.get(group_id, {})

@@ -32,7 +32,7 @@ log = logging.getLogger("ottla.server")
 BASE_BUFFER_BYTES = 64 * 1024
 KEPT_BUFFER_BYTES = 4 * 1024 * 1024
 _FLUSH_BYTES = 256 * 1024
-_TURN_SECONDS = 0.002
+_TURN_SECONDS = 0.001
 _unpack_size = struct.Struct(">i").unpack_from
 
 
@@ -74,7 +74,8 @@ class Connection:
         self._rest: Coroutine[Any, Any, None] | None = None  # what the task has to await before anything else
         self._parked: ParkedAnswer | None = None  # the request that waits without the task
         self._is_sending = False  # an answer waits without the task for the socket to take more of it
-        self._is_next = False  # and is about to go on
+        self._has_more = False  # there is more to be done, but this connection has had its share of the loop
+        self._is_next = False  # it is about to go on with either
         self._timer: Timer | None = None
         self._time_is_up = False
         self._is_called = False
@@ -168,11 +169,12 @@ class Connection:
     def _proceed(self) -> bool:
         """Answer and receive. Returns whether that was all; if not, something is to be awaited, this connection has had
         its share of the loop, or it has ended."""
+        self._has_more = False
         try:
             has_some = self._end - self._start >= 4 or self._outbox.size_bytes or self._outbox.failure
             if (not has_some or self._answer_frames()) and self._receive():
                 return True
-            return self._parked is not None or self._is_sending
+            return self._parked is not None or self._is_sending or self._has_more
         except Exception as failure:  # noqa: BLE001 - the task raises it, where all ends of a connection are told
             self._failure = failure
             return False
@@ -200,7 +202,7 @@ class Connection:
             if not self._answer_frames():
                 return False
             if self._may_have_more and perf_counter() > self._turn_ends:
-                return False
+                return self._give_way()
         return not self._stopping
 
     def _answer_frames(self) -> bool:
@@ -229,7 +231,7 @@ class Connection:
             if outbox.size_bytes > _FLUSH_BYTES and not self._send():
                 return False
             if left and perf_counter() > self._turn_ends:
-                return False
+                return self._give_way()
         if outbox.size_bytes:
             if self._ready_clients is not None:
                 # Who waits for records has been waiting longer than who has just sent them.
@@ -255,14 +257,25 @@ class Connection:
             return True
         if clients is not None and progress is not Progress.COLD:
             self._is_sending = True
-            if progress is Progress.TURN and not self._is_next:
-                self._is_next = True
-                clients.call_soon(self._go_on_sending)
+            if progress is Progress.TURN:
+                self._go_on_soon()
         return False
 
-    def _go_on_sending(self) -> None:
+    def _give_way(self) -> bool:
+        """Go on when others have had their turn: from the loop, or from the task where there is no other way."""
+        if self._ready_clients is not None:
+            self._has_more = True
+            self._go_on_soon()
+        return False
+
+    def _go_on_soon(self) -> None:
+        if not self._is_next and self._ready_clients is not None:
+            self._is_next = True
+            self._ready_clients.call_soon(self._on_turn)
+
+    def _on_turn(self) -> None:
         self._is_next = False
-        if self._is_sending:
+        if self._is_sending or self._has_more:
             self._resume()
 
     # ---- a request that waits without the task

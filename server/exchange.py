@@ -67,7 +67,7 @@ class Exchange:
                 return _ParkedExchange(self, response)
             if response is not None:
                 if self._registration.is_large(response, QUICK_ELEMENTS):
-                    return self._answer_much(response)
+                    return self._answer_much([response])
                 self._add(response)
         except Exception as error:  # noqa: BLE001
             raise self._ending(error) from None
@@ -100,7 +100,9 @@ class Exchange:
             if response is None:
                 return
             if self._registration.is_large(response, QUICK_ELEMENTS):
-                await code_in_thread(self._add, response)
+                holder = [response]
+                del response
+                await code_in_thread(self._add_held, holder)
             else:
                 self._add(response)
         except Exception as error:  # noqa: BLE001
@@ -121,14 +123,19 @@ class Exchange:
         except Exception as error:  # noqa: BLE001
             raise self._ending(error) from None
         if response is not None:
-            await self._answer_much(response)
+            holder = [response]
+            del response
+            await self._answer_much(holder)
 
-    async def _answer_much(self, response: Any) -> None:
-        """An answer that a worker thread encodes."""
+    async def _answer_much(self, holder: list[Any]) -> None:
+        """An answer that a worker thread encodes and lets go of: to free very many objects takes its time, too."""
         try:
-            await self._after_flush(code_in_thread(self._add, response))
+            await self._after_flush(code_in_thread(self._add_held, holder))
         except Exception as error:  # noqa: BLE001
             raise self._ending(error) from None
+
+    def _add_held(self, holder: list[Any]) -> None:
+        self._add(holder.pop())
 
     def _tell_context(self, has_many_elements: bool) -> None:
         context, header = self._context, self._header

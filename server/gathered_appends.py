@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("ottla.server")
 
 _MOST_BYTES = 256 * 1024
+# That many are written in about a millisecond: together, and one by one, as they are when that is not possible.
+_MANY_REQUESTS, _FEW_REQUESTS = 256, 32
 
 Topic = str | bytes  # its name, or its id in requests that name it by that
 # The partition that is meant, where the answer goes, and version, correlation id, topic and index of a request.
@@ -56,6 +58,7 @@ class GatheredAppends:
         self._runs: dict[Partition, BatchRun] = {}
         self._requests: list[Request] = []
         self._bytes = 0
+        self._most_requests = _MANY_REQUESTS
 
     def is_open(self) -> bool:
         """Whether it pays: others are served in this pass, too."""
@@ -74,7 +77,7 @@ class GatheredAppends:
         run.add(batch, head)
         outbox.settle = self.settle
         self._bytes += len(batch)
-        if self._bytes > _MOST_BYTES:
+        if self._bytes > _MOST_BYTES or len(requests) >= self._most_requests:
             self.settle()
 
     def _finish(self) -> None:
@@ -89,7 +92,8 @@ class GatheredAppends:
         runs, self._runs = self._runs, {}
         self._bytes = 0
         now_ms = self._now_ms()
-        results = {partition: _append(partition, run, now_ms) for partition, run in runs.items()}
+        self._most_requests = _MANY_REQUESTS
+        results = {partition: self._append(partition, run, now_ms) for partition, run in runs.items()}
         for request in requests:
             result = next(results[request[0]])
             outbox = request[1]
@@ -99,6 +103,21 @@ class GatheredAppends:
                     self._add_answer(request, result)
                 except Exception as error:  # noqa: BLE001 - it is told where the connection ends
                     outbox.failure = error
+
+    def _append(self, partition: Partition, run: BatchRun, now_ms: int) -> Iterator[Result]:
+        """What became of each batch of the run."""
+        refused: list[Result] = []
+        try:
+            offsets = partition.append_run(run, now_ms)
+            if offsets is not None:
+                return iter(offsets)
+        except KafkaError as error:  # the first has met it; the others meet what it has left
+            refused.append(error)
+        except Exception as error:  # noqa: BLE001
+            return iter([error] * len(run.heads))
+        self._most_requests = _FEW_REQUESTS  # the next ones are likely to be of the same kind
+        rest = islice(run.batches(), len(refused), None)
+        return iter(refused + [_append_one(partition, batch, now_ms) for batch in rest])
 
     def _add_answer(self, request: Request, result: Result) -> None:
         partition, outbox, version, correlation_id, topic, index = request
@@ -114,21 +133,6 @@ class GatheredAppends:
         outbox.add_bytes(
             self._answer(version, correlation_id, topic, index, base_offset, append_time_ms, start_offset)
         )
-
-
-def _append(partition: Partition, run: BatchRun, now_ms: int) -> Iterator[Result]:
-    """What became of each batch of the run."""
-    refused: list[Result] = []
-    try:
-        offsets = partition.append_run(run, now_ms)
-        if offsets is not None:
-            return iter(offsets)
-    except KafkaError as error:  # the first has met it; the others meet what it has left
-        refused.append(error)
-    except Exception as error:  # noqa: BLE001
-        return iter([error] * len(run.heads))
-    rest = islice(run.batches(), len(refused), None)
-    return iter(refused + [_append_one(partition, batch, now_ms) for batch in rest])
 
 
 def _append_one(partition: Partition, batch: BatchView, now_ms: int) -> Result:

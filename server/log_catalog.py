@@ -254,8 +254,11 @@ class LogCatalog:
 
     async def _delete(self, topics: Iterable[TopicImage]) -> None:
         removed: list[Partition] = []
-        for topic in topics:
-            removed += self.partitions.remove_topic(topic.topic_id, topic.name)
+
+        def remove(topic: TopicImage) -> None:
+            removed.extend(self.partitions.remove_topic(topic.topic_id, topic.name))
+
+        await map_in_turns(remove, topics)
         await map_in_turns(Partition.wake, removed)
         await trio.to_thread.run_sync(self._delete_logs, removed)
 

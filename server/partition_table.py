@@ -75,8 +75,9 @@ class PartitionTable:
 
     def remove_topic(self, topic_id: Uuid, topic: str) -> list[Partition]:
         """Forget a topic and return its partitions."""
-        self.offline = {key for key in self.offline if key[0] != topic_id}
-        self._offline_names = {key for key in self._offline_names if key[0] != topic}
+        if self.offline:
+            self.offline = {key for key in self.offline if key[0] != topic_id}
+            self._offline_names = {key for key in self._offline_names if key[0] != topic}
         self._by_id.pop(topic_id, None)
         return list(self._by_name.pop(topic, {}).values())
 

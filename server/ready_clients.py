@@ -41,7 +41,7 @@ _SURE = 8  # quick returns beyond those that count for nothing more
 _LIKELY = 3
 _BRISK_SECONDS = 0.0001  # what took longer was much work, beside which it is no matter to be woken
 _FEW_TIMERS = 1000
-_TURN_SECONDS = 0.002
+_TURN_SECONDS = 0.001
 _MOMENT_SECONDS = 0.0001
 INPUT = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR  # or the end of it
 
@@ -91,7 +91,8 @@ class ReadyClients:
         self._soon.append(function)
 
     def call_at_end(self, function: Callable[[], None]) -> None:
-        """Call a function when all have been served who are served now, before anything else is done."""
+        """Call a function when all have been served who are served now: the first of these before anything else is
+        done, the others as far as there is time, or else soon."""
         self._at_end.append(function)
 
     def call_first(self) -> None:
@@ -219,8 +220,11 @@ class ReadyClients:
         self.is_crowded = False
         if self._at_end:
             at_end, self._at_end = self._at_end, []
-            for finish in at_end:
+            for number, finish in enumerate(at_end, 1):
                 finish()
+                if perf_counter() > ends:
+                    self._soon[:0] = at_end[number:]
+                    break
         return others
 
 

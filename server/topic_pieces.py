@@ -27,7 +27,7 @@ class _Topic(Protocol):
 Topic = TypeVar("Topic", bound=_Topic)
 
 
-def in_pieces(topics: Iterable[Topic], most: int = PIECE_PARTITIONS) -> Iterator[list[Topic]]:
+def in_pieces(topics: Iterable[Topic], most: int) -> Iterator[list[Topic]]:
     """The same topics and partitions in the same order, with no more partitions at a time than so many."""
     piece: list[Topic] = []
     room = most
@@ -44,16 +44,15 @@ def in_pieces(topics: Iterable[Topic], most: int = PIECE_PARTITIONS) -> Iterator
         yield piece
 
 
-async def ask_in_pieces(topics: Iterable[Topic], ask: Callable[[list[Topic]], Any]) -> list[Any]:
+async def ask_in_pieces(topics: list[Topic], ask: Callable[[list[Topic]], Any]) -> list[Any]:
     """What `ask` answers to each piece, in turns with others; it may give a coroutine where there is something to wait
     for."""
-    pieces = list(in_pieces(topics))
-    if len(pieces) == 1:  # as nearly always
-        answer = ask(pieces[0])
+    if topics and sum(len(topic.partitions) for topic in topics) <= PIECE_PARTITIONS:  # as nearly always
+        answer = ask(topics)
         return [await answer if isinstance(answer, CoroutineType) else answer]
     answers = []
     async with Turns() as turns:
-        for piece in pieces:
+        for piece in in_pieces(topics, PIECE_PARTITIONS):
             answer = ask(piece)
             answers.append(await turns.outside(answer) if isinstance(answer, CoroutineType) else answer)
             await turns.rest()

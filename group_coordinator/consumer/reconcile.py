@@ -11,7 +11,6 @@ from typing import Final
 
 from ottla.group_coordinator.consumer.assignors.spec import Partitions
 from ottla.group_coordinator.consumer.member import NOTHING, ConsumerGroupMember, Held, MemberState
-from ottla.group_coordinator.consumer.state import UNOWNED
 from ottla.wire.dataclass import dataclass, replace
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.uuids import Uuid
@@ -30,8 +29,8 @@ class Situation:
     """With this very heartbeat; what it no longer subscribes to is revoked without waiting for a new target."""
     owned: Partitions | None
     """What the member says it owns; None when it does not say."""
-    partition_epoch: Callable[[Uuid, int], int]
-    """The epoch of whoever holds a partition."""
+    holders: Callable[[Uuid], Mapping[int, int]]
+    """The epochs of whoever holds partitions of a topic, by partition."""
 
     def owns_any(self, held: Held) -> bool:
         """May the member still work on any of these?"""
@@ -79,23 +78,24 @@ def _towards_target(member: ConsumerGroupMember, situation: Situation) -> Consum
         target: frozenset[int] = frozenset()
         if topic_id in situation.subscribed_topic_ids:
             target = situation.target.get(topic_id, target)
-        held = member.assigned.get(topic_id, {})
-        kept = {partition: epoch for partition, epoch in held.items() if partition in target}
-        if kept:
-            keeps[topic_id] = kept
-        if len(kept) < len(held):
-            revokes[topic_id] = {
-                partition: epoch for partition, epoch in held.items() if partition not in target
-            }
-        missing = target - kept.keys()
-        own = member.pending_revocation.get(
-            topic_id, {}
-        )  # nobody else has what this member has just given up
-        free = [
-            partition
-            for partition in missing
-            if partition in own or situation.partition_epoch(topic_id, partition) == UNOWNED
-        ]
+        missing = target
+        held = member.assigned.get(topic_id)
+        if held:
+            kept = {partition: epoch for partition, epoch in held.items() if partition in target}
+            if kept:
+                keeps[topic_id] = kept
+                missing = target - kept.keys()
+            if len(kept) < len(held):
+                revokes[topic_id] = {
+                    partition: epoch for partition, epoch in held.items() if partition not in target
+                }
+        holders = situation.holders(topic_id)
+        if holders and missing:
+            # Nobody else has what this member has just given up.
+            own = member.pending_revocation.get(topic_id, {})
+            free = [partition for partition in missing if partition in own or partition not in holders]
+        else:
+            free = list(missing)
         waits = waits or len(free) < len(missing)
         if free:
             takes[topic_id] = free

@@ -21,7 +21,6 @@ from ottla.group_coordinator.records.offsets import OffsetCommitValue
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.uuids import Uuid
 
-UNOWNED: Final = -1
 EMPTY_TARGET: Final[Partitions] = {}
 
 
@@ -113,15 +112,14 @@ class ConsumerGroup:
             member_id = self.static_members.get(instance_id, member_id)
         return self.target.get(member_id, EMPTY_TARGET)
 
-    def partition_epoch(self, topic_id: Uuid, partition: int) -> int:
-        """The epoch of the member that holds the partition or has still to give it up; UNOWNED when nobody does."""
-        return self._partition_epochs.get(topic_id, {}).get(partition, UNOWNED)
+    def holders(self, topic_id: Uuid) -> Mapping[int, int]:
+        """The epochs of members that hold partitions of a topic, or have still to give them up; not to be changed."""
+        return self._partition_epochs.get(topic_id, {})
 
     def is_waiting_for_others(self, member: ConsumerGroupMember) -> bool:
         """Does another member still hold something of this one's target?"""
         return member.state is MemberState.UNRELEASED_PARTITIONS and any(
-            partition not in member.assigned.get(topic_id, {})
-            and self.partition_epoch(topic_id, partition) != UNOWNED
+            partition not in member.assigned.get(topic_id, {}) and partition in self.holders(topic_id)
             for topic_id, partitions in self.target_of(member.member_id).items()
             for partition in partitions
         )
@@ -205,7 +203,10 @@ class ConsumerGroup:
 
     def _hold(self, held: Held, epoch: int) -> None:
         for topic_id, partitions in held.items():
-            epochs = self._partition_epochs.setdefault(topic_id, {})
+            epochs = self._partition_epochs.get(topic_id)
+            if epochs is None:
+                self._partition_epochs[topic_id] = dict.fromkeys(partitions, epoch)
+                continue
             for partition in partitions:
                 # An older member's record that is still to be replaced does not win over a newer one.
                 if epochs.get(partition, epoch) <= epoch:

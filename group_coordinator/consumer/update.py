@@ -155,7 +155,7 @@ def move_on(
         topic_ids_of(names, context.topics),
         subscribed.changed,
         owned,
-        group.partition_epoch,
+        group.holders,
     )
     moved = reconcile(member, situation)
     if moved != member:

@@ -10,10 +10,13 @@ from ottla.wire.uuids import Uuid
 
 
 class ImageTopics:
-    """Answers from whatever image is current."""
+    """Answers from whatever image is current. What a group is told of a topic is kept while the image stays as it is: a
+    group may read very many, and looks at each several times."""
 
     def __init__(self, image: Callable[[], MetadataImage]) -> None:
         self._image = image
+        self._found: dict[Uuid, Topic] = {}
+        self._found_in = -1  # the version of the image
 
     @property
     def version(self) -> int:
@@ -31,6 +34,16 @@ class ImageTopics:
         return self._image().topics_by_name
 
     def _topic(self, topic: TopicImage) -> Topic:
+        version = self._image().last_offset
+        if version != self._found_in:
+            self._found.clear()
+            self._found_in = version
+        found = self._found.get(topic.topic_id)
+        if found is None:
+            found = self._found[topic.topic_id] = self._look_up(topic)
+        return found
+
+    def _look_up(self, topic: TopicImage) -> Topic:
         brokers = self._image().brokers
         if not any(broker.rack for broker in brokers.values()):
             return Topic(topic.name, topic.topic_id, len(topic.partitions))

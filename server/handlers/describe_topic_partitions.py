@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from ottla.metadata.image import PartitionImage
 from ottla.metadata.topic_names import topic_name_error
 from ottla.server.authorized_operations import ALL_TOPIC_OPERATIONS
 from ottla.server.cluster_view import ClusterView
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.registry import serves
+from ottla.server.turns import Turns
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.describe_topic_partitions import (
     Cursor,
@@ -35,7 +37,7 @@ class _Page:
         self._left = limit
         self.response = DescribeTopicPartitionsResponse()
 
-    def add(self, name: str, first_index: int, named: bool) -> bool:
+    async def add(self, turns: Turns, name: str, first_index: int, named: bool) -> bool:
         """Add a topic from a partition on; False when the page is full and the cursor set."""
         if self._left == 0:
             self.response.next_cursor = Cursor(topic_name=name, partition_index=0)
@@ -47,7 +49,10 @@ class _Page:
             return True
         count = len(topic.partitions)
         end = min(count, first_index + self._left)
-        partitions = [self._partition(index, name) for index in range(first_index, end)]
+        partitions = []
+        for index in range(first_index, end):
+            partitions.append(self._partition(index, topic.partitions[index]))
+            await turns.rest()
         self.response.topics.append(
             DescribeTopicPartitionsResponseTopic(
                 name=name,
@@ -75,8 +80,7 @@ class _Page:
             )
         )
 
-    def _partition(self, index: int, topic: str) -> DescribeTopicPartitionsResponsePartition:
-        image = self._image.topics_by_name[topic].partitions[index]
+    def _partition(self, index: int, image: PartitionImage) -> DescribeTopicPartitionsResponsePartition:
         view = self._view.partition(index, image)
         return DescribeTopicPartitionsResponsePartition(
             partition_index=index,
@@ -99,7 +103,7 @@ def _refuse(request: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsR
 
 
 @serves(DescribeTopicPartitionsRequest)
-def handle_describe_topic_partitions(
+async def handle_describe_topic_partitions(
     context: RequestContext, request: DescribeTopicPartitionsRequest
 ) -> DescribeTopicPartitionsResponse:
     """Fill one page."""
@@ -117,8 +121,9 @@ def handle_describe_topic_partitions(
         return _refuse(request)
     page_limit = broker.config.get_int("max.request.partition.size.limit")
     page = _Page(context, max(min(page_limit, request.response_partition_limit), 1))
-    for name in names:
-        first_index = cursor.partition_index if cursor is not None and name == first_name else 0
-        if not page.add(name, first_index, named):
-            break
+    async with Turns() as turns:
+        for name in names:
+            first_index = cursor.partition_index if cursor is not None and name == first_name else 0
+            if not await page.add(turns, name, first_index, named):
+                break
     return page.response

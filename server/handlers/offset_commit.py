@@ -16,6 +16,7 @@ from ottla.group_coordinator.offset_requests import commit_error
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
 from ottla.server.topic_pieces import ask_in_pieces, put_together
+from ottla.server.turns import work_in_thread
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -31,15 +32,19 @@ _TOPIC_IDS_SINCE = 10
 @serves(OffsetCommitRequest)
 def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) -> Any:
     """Commit what can be committed."""
-    known: list[OffsetCommitRequestTopic] = []
-    refused: list[OffsetCommitResponseTopic] = []
-    for topic in request.topics:
-        _sort_out(context, topic, known, refused)
-    if not known:
-        return OffsetCommitResponse(topics=refused)
-    if refused or context.has_many_elements:
-        return _commit_some(context, request, known, refused)
-    return _commit(context, request, known)
+    if context.has_many_elements:
+        return _commit_many(context, request)
+    known, refused = _sorted_out(context, request)
+    if refused:
+        return (
+            _commit_some(context, request, known, refused) if known else OffsetCommitResponse(topics=refused)
+        )
+    return _commit(context, request, known) if known else OffsetCommitResponse()
+
+
+async def _commit_many(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    known, refused = await work_in_thread(_sorted_out, context, request)
+    return await _commit_some(context, request, known, refused)
 
 
 async def _commit_some(
@@ -61,6 +66,17 @@ def _commit(
     return context.broker.groups.answer(
         context, asked.group_id, asked, lambda error: commit_error(asked, error.code)
     )
+
+
+def _sorted_out(
+    context: RequestContext, request: OffsetCommitRequest
+) -> tuple[list[OffsetCommitRequestTopic], list[OffsetCommitResponseTopic]]:
+    """What exists, and the answer to the rest."""
+    known: list[OffsetCommitRequestTopic] = []
+    refused: list[OffsetCommitResponseTopic] = []
+    for topic in request.topics:
+        _sort_out(context, topic, known, refused)
+    return known, refused
 
 
 def _sort_out(

@@ -26,6 +26,7 @@ from ottla.server.transactions.verification import (
     ask_coordinator,
     begin_verification,
 )
+from ottla.server.turns import work_in_thread_if
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -46,10 +47,7 @@ async def handle_txn_offset_commit(
     context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     """Commit what can be committed."""
-    known: list[TxnOffsetCommitRequestTopic] = []
-    refused: list[TxnOffsetCommitResponseTopic] = []
-    for topic in request.topics:
-        _sort_out(context, topic, known, refused)
+    known, refused = await work_in_thread_if(context.has_many_elements, _sorted_out, context, request)
     if not known:
         return TxnOffsetCommitResponse(topics=refused)
     try:
@@ -118,6 +116,17 @@ async def _verify(
     if error is not None:
         raise KafkaError(error)
     return verified.verifications.get(name)
+
+
+def _sorted_out(
+    context: RequestContext, request: TxnOffsetCommitRequest
+) -> tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]:
+    """What exists, and the answer to the rest."""
+    known: list[TxnOffsetCommitRequestTopic] = []
+    refused: list[TxnOffsetCommitResponseTopic] = []
+    for topic in request.topics:
+        _sort_out(context, topic, known, refused)
+    return known, refused
 
 
 def _sort_out(

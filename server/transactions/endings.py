@@ -25,6 +25,7 @@ log = logging.getLogger("ottla.server")
 
 _FIRST_RETRY_S = 0.05
 _LAST_RETRY_S = 5.0
+_MANY_PARTITIONS = 1000
 
 # The partition has seen a later epoch of the producer or of its coordinator, so the transaction is over there.
 _OVER = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED})
@@ -102,11 +103,15 @@ class Endings:
             transaction.state is PREPARE_COMMIT,
             transaction.client_transaction_version,
         )
+        if len(transaction.partitions) > _MANY_PARTITIONS:  # to have decided that took long enough
+            await trio.lowlevel.cancel_shielded_checkpoint()
         results = await write_markers(self._broker, marker, sorted(transaction.partitions))
+        written = {partition for partition, error in results.items() if error is ErrorCode.NONE}
+        transaction.partitions -= written
         for partition, error in results.items():
-            if error is ErrorCode.NONE:
-                transaction.partitions.discard(partition)
-            elif error in _OVER or not self._exists(partition):
+            if partition in written:
+                continue
+            if error in _OVER or not self._exists(partition):
                 log.warning(
                     "marker skipped id=%s partition=%s-%d error=%s",
                     transaction.transactional_id,

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ottla.group_coordinator.effects import GroupRequest, TopicsChanged
+from ottla.group_coordinator.effects import GroupRequest, OffsetsGone, TopicsChanged
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.delete_groups import DeleteGroupsRequest
 from ottla.wire.messages.offset_commit import (
@@ -32,8 +32,9 @@ def commit(driver: Driver, offset: int = 7, *, topic: str = "t", version: int = 
         committed_metadata=more.pop("metadata", ""),
         committed_leader_epoch=more.pop("epoch", -1),
     )
+    group = more.pop("group", "g")
     request = OffsetCommitRequest(
-        "g", topics=[OffsetCommitRequestTopic(topic, partitions=[partition])], **more
+        group, topics=[OffsetCommitRequestTopic(topic, partitions=[partition])], **more
     )
     return ErrorCode(driver.ask(request, version).topics[0].partitions[0].error_code)
 
@@ -190,6 +191,23 @@ class TestDelete:
         assert (driver.shard.groups, list(driver.shard.offsets)) == ({}, [])
         driver.restart()
         assert (driver.shard.groups, list(driver.shard.offsets)) == ({}, [])
+
+    def test_with_their_topic_bit_by_bit(self) -> None:
+        """Offsets of a large topic go a few at a time, pending ones too, until nothing of it is left."""
+        driver = Driver()
+        for group in ("g", "h"):
+            for partition in range(3):
+                commit(driver, partition, topic="t", partition=partition, group=group)
+        commit(driver, topic="u")
+        gone = frozenset({"t", "v"})
+        left = []
+        while driver.shard.offsets.has_topics(gone):
+            driver.happen(OffsetsGone(gone, 2))
+            left.append(len(list(driver.shard.offsets)))
+        assert left == [5, 3, 1]
+        assert committed(driver, "u") == 7
+        driver.restart()
+        assert not driver.shard.offsets.has_topics(gone)
 
     def test_with_their_topic(self) -> None:
         """Offsets go when their topic goes, even while nobody looked."""

@@ -170,7 +170,7 @@ async def test_what_is_owed_and_cannot_be_given() -> None:
 
 
 async def test_a_turn_that_ends_amid_what_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The task of the connection sends it."""
+    """It is sent when the connection has its next turn."""
     monkeypatch.setattr("ottla.server.connection._TURN_SECONDS", -1)
     dispatcher = Owing(of_this_run())
     sent = framed(b"owe 1", b"owe 2", b"now", b"owe 3")
@@ -209,3 +209,24 @@ async def test_the_end_of_a_pass() -> None:
         clients.remove(ours)
         ours.close()
         theirs.close()
+
+
+async def test_a_pass_that_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first that is to be done at its end is done at once, the others soon, and in their order."""
+    monkeypatch.setattr("ottla.server.ready_clients._TURN_SECONDS", -1)
+    clients = of_this_run()
+    seen: list[str] = []
+    ours, theirs = socket.socketpair()
+
+    def on_ready(events: int) -> None:
+        if ours.recv(10):
+            for number in range(3):
+                clients.call_at_end(lambda number=number: seen.append(f"end {number}"))  # type: ignore[misc]
+            clients.call_soon(lambda: seen.append("soon"))
+
+    with ours, theirs:
+        theirs.send(b"x")
+        clients.add(ours, on_ready)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert seen == ["end 0", "end 1", "end 2", "soon"]
+        clients.remove(ours)

@@ -82,8 +82,12 @@ def _keep(
 
 def _with_more(assigned: Partitions, more: list[tuple[Uuid, int]]) -> Partitions:
     added: dict[Uuid, set[int]] = {}
+    last: Uuid | None = None  # mostly the same again
     for topic_id, partition in more:
-        added.setdefault(topic_id, set()).add(partition)
+        if topic_id != last:
+            last = topic_id
+            of_topic = added.setdefault(topic_id, set())
+        of_topic.add(partition)
     grown = dict(assigned)
     for topic_id, partitions in added.items():
         grown[topic_id] = grown.get(topic_id, frozenset()) | partitions
