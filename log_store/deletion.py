@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ottla.log_store")
 
 HIGH_WATERMARK: Final = -1  # as the offset of a DeleteRecords request: everything consumers may see
+SEGMENTS_AT_ONCE: Final = 10  # have their files renamed in a millisecond or two
 
 
 @dataclass(slots=True)
@@ -42,7 +43,8 @@ class DeletedFile:
 
 
 def delete_records_before(log: Log, offset: int) -> int:
-    """Move the log start to `offset` and delete the segments that lie before; returns the log start."""
+    """Move the log start to `offset` and delete the segments that lie before, or the first of very many: retention
+    deletes the others. Returns the log start."""
     if offset == HIGH_WATERMARK:
         offset = log.high_watermark
     if offset < 0 or offset > log.high_watermark:
@@ -51,12 +53,14 @@ def delete_records_before(log: Log, offset: int) -> int:
             f"Cannot delete up to {offset}: the high watermark of {log.name} is {log.high_watermark}.",
         )
     _advance_log_start(log, offset)
-    _delete_first(log, segments_before_log_start(segment_facts(log), log.log_start_offset))
+    count = segments_before_log_start(segment_facts(log), log.log_start_offset)
+    _delete_first(log, min(count, SEGMENTS_AT_ONCE))
     return log.log_start_offset
 
 
 def delete_old_segments(log: Log, now_ms: int) -> int:
-    """Delete what retention and the log start allow; returns how many segments that were."""
+    """Delete what retention and the log start allow, but no more than SEGMENTS_AT_ONCE; returns how many segments that
+    were."""
     facts = segment_facts(log)
     count = segments_before_log_start(facts, log.log_start_offset)
     config = log.config
@@ -70,6 +74,7 @@ def delete_old_segments(log: Log, now_ms: int) -> int:
             log_end_offset=log.log_end_offset,
         )
         count = max(count, past_retention)
+    count = min(count, SEGMENTS_AT_ONCE)
     if count == len(log.segments):
         log.roll(now_ms)
     _delete_first(log, count)

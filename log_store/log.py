@@ -459,7 +459,8 @@ class Log:
             return deletion.delete_records_before(self, offset)
 
     def delete_old_segments(self, now_ms: int) -> int:
-        """Delete what retention.ms, retention.bytes and the log start allow; returns how many segments."""
+        """Delete what retention.ms, retention.bytes and the log start allow, at most SEGMENTS_AT_ONCE; returns how many
+        segments."""
         with failing(self, "delete"):
             return deletion.delete_old_segments(self, now_ms)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAKE_ALL_AFTER_SECONDS = 0.5
 _MODULES = (GROUPS, SHARE_GROUPS, TRANSACTIONS, "ottla.server.log_cleaner")
 # What others import when they first need it. It is there by then: somebody may have taken the last file descriptor.
-_NEEDED_SOME_DAY = ("concurrent.futures.thread", "json", "shutil")
+_NEEDED_SOME_DAY = ("concurrent.futures.thread", "json", "shutil", "ottla.server.transactions.producing")
 
 
 # One at a time: threads that import the same things would only wait for each other.
@@ -42,6 +42,11 @@ _imported: set[str] = set()
 async def load(registration: Registration) -> None:
     """Have the code of an API, in a thread: the loop goes on meanwhile."""
     await _LOADING.run(registration.load)
+
+
+def is_imported(module: str) -> bool:
+    """Whether `import_late` has nothing to do."""
+    return module in _imported
 
 
 async def import_late(module: str) -> None:

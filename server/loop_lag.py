@@ -10,7 +10,9 @@ A broker that gets no core, or whose worker threads hold the interpreter, is lat
 lengths of the passes stands the CPU time that the loop's own thread used in those of a millisecond and more. Asking
 for it is a system call, which is made once in a millisecond: what was used up to a millisecond before is counted, too.
 
-What the loop was doing in the pass that worked longest is told with it (see loop_places).
+What the loop was doing in the pass that worked longest is told with it (see loop_places). Passes that worked for more
+than a few milliseconds are counted, and the first of them told one by one. On a virtual machine a thread is also
+charged for what the host does in its place: one that only counts has such passes, too.
 
 It costs about a microsecond for each pass, so it runs only from when it is asked for: SIGUSR1 starts it, and each
 further one writes a line on the time since the one before.
@@ -30,6 +32,8 @@ log = logging.getLogger("ottla.server")
 
 _SHORT_SECONDS = 0.0002
 _WORK_SECONDS = 0.001
+_LONG_SECONDS = 0.005
+_TOLD_LONG_PASSES = 20  # of a stretch
 _BUCKETS = 8 * 40
 
 
@@ -45,6 +49,7 @@ class LagReport:
     work_p999_ms: float
     work_max_ms: float
     garbage_max_ms: float
+    long_passes: int
     longest_work: str
 
 
@@ -87,7 +92,7 @@ class LoopLag(trio.abc.Instrument):
             report = self.report()
             log.info(
                 "loop lag seconds=%.3f p50_ms=%.3f p99_ms=%.3f p999_ms=%.3f max_ms=%.3f "
-                "work_p999_ms=%.3f work_max_ms=%.3f garbage_max_ms=%.3f longest_work=%s",
+                "work_p999_ms=%.3f work_max_ms=%.3f garbage_max_ms=%.3f long_passes=%d longest_work=%s",
                 report.seconds,
                 report.p50_ms,
                 report.p99_ms,
@@ -96,6 +101,7 @@ class LoopLag(trio.abc.Instrument):
                 report.work_p999_ms,
                 report.work_max_ms,
                 report.garbage_max_ms,
+                report.long_passes,
                 report.longest_work,
             )
         else:
@@ -163,6 +169,12 @@ class LoopLag(trio.abc.Instrument):
             if work_seconds > self._work.longest:
                 self._longest_work = place
             self._work.note(work_seconds)
+            if work_seconds > _LONG_SECONDS:
+                self._long_passes += 1
+                if self._long_passes <= _TOLD_LONG_PASSES:
+                    log.info(
+                        "loop pass ms=%.3f work_ms=%.3f place=%s", seconds * 1000, work_seconds * 1000, place
+                    )
 
     def report(self) -> LagReport:
         """What was measured since the last report."""
@@ -179,6 +191,7 @@ class LoopLag(trio.abc.Instrument):
             work_p999,
             self._work.longest * 1000,
             self._places.longest_collection * 1000,
+            self._long_passes,
             self._longest_work,
         )
 
@@ -187,6 +200,7 @@ class LoopLag(trio.abc.Instrument):
         self._ask(self._since)
         self._passes, self._work = Lengths(), Lengths()
         self._longest_work = NOWHERE
+        self._long_passes = 0
         self._places.longest_collection = 0.0
 
 

@@ -7,14 +7,16 @@ loop, where appends are made too; what touches the disk for long runs in a worke
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
 import trio
 
+from ottla.log_store.deletion import SEGMENTS_AT_ONCE
 from ottla.log_store.directory import flush_logs
 from ottla.log_store.log import Log
 from ottla.server.garbage import look_through
+from ottla.server.turns import Turns, map_in_turns
 from ottla.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -27,7 +29,6 @@ _FLUSH_CHECK_SECONDS = 1.0
 _PURGE_CHECK_SECONDS = 1.0
 _SNAPSHOT_CHECK_SECONDS = 60.0
 _GARBAGE_SECONDS = 3600.0
-_PARTITIONS_BETWEEN_YIELDS = 200
 
 
 class Maintenance:
@@ -60,34 +61,41 @@ class Maintenance:
     async def enforce_retention(self) -> None:
         """Delete old segments, and their files after file.delete.delay.ms."""
         now_ms = self._broker.now_ms()
-        async for each in self._open_logs():
-            if self._broker.cleaner.is_cleaning(each):
-                continue
-            try:
-                each.delete_old_segments(now_ms)
-            except KafkaError as error:
-                log.error("retention failed partition=%s error=%s", each.name, error)
+        async with Turns() as turns:
+            for partition in list(self._broker.partitions):
+                while self._delete_old_segments(partition.log, now_ms) == SEGMENTS_AT_ONCE:
+                    await turns.rest()
+                await turns.rest()
+
+    def _delete_old_segments(self, each: Log, now_ms: int) -> int:
+        if each.is_closed or self._broker.cleaner.is_cleaning(each):
+            return 0
+        try:
+            return each.delete_old_segments(now_ms)
+        except KafkaError as error:
+            log.error("retention failed partition=%s error=%s", each.name, error)
+            return 0
 
     async def forget_idle_producers(self) -> None:
         """Drop the state of producers idle for producer.id.expiration.ms."""
         now_ms = self._broker.now_ms()
         expiration_ms = self._broker.config.get_int("producer.id.expiration.ms")
-        async for each in self._open_logs():
-            each.producers.expiration_ms = expiration_ms
-            each.producers.remove_expired(now_ms)
 
-    async def _open_logs(self) -> AsyncIterator[Log]:
-        """Every log in use."""
-        async for partition in self._partitions():
+        def forget(partition: Partition) -> None:
+            producers = partition.log.producers
+            producers.expiration_ms = expiration_ms
+            producers.remove_expired(now_ms)
+
+        await self._for_each_partition(forget)
+
+    async def _for_each_partition(self, act: Callable[[Partition], None]) -> None:
+        """Those whose logs are in use, in turns with clients."""
+
+        def act_if_open(partition: Partition) -> None:
             if not partition.log.is_closed:
-                yield partition.log
+                act(partition)
 
-    async def _partitions(self) -> AsyncIterator[Partition]:
-        """Every partition, with a pause now and then so that clients are not kept waiting."""
-        for count, partition in enumerate(list(self._broker.partitions), 1):
-            if count % _PARTITIONS_BETWEEN_YIELDS == 0:
-                await trio.lowlevel.checkpoint()
-            yield partition
+        await map_in_turns(act_if_open, list(self._broker.partitions))
 
     async def purge(self) -> None:
         """Remove the files of deleted segments and topics whose file.delete.delay.ms has passed."""
@@ -97,9 +105,12 @@ class Maintenance:
             for directory in self._broker.logs.directories
             if directory.has_deleted_partitions
         ]
-        async for each in self._open_logs():
-            if each.deleted_files:
-                due.append(each.purge_deleted_files)
+
+        def look(partition: Partition) -> None:
+            if partition.log.deleted_files:
+                due.append(partition.log.purge_deleted_files)
+
+        await self._for_each_partition(look)
         for remove in due:
             await trio.to_thread.run_sync(remove, now_ms)
 
@@ -121,14 +132,17 @@ class Maintenance:
     async def flush_due_logs(self) -> None:
         """fsync rolled segments, and logs whose flush.ms has passed."""
         now_ms = self._broker.now_ms()
-        due = []
-        async for partition in self._partitions():
+        due: list[Log] = []
+
+        def look(partition: Partition) -> None:
             each = partition.log
-            if each.is_closed or not each.unflushed_messages:
+            if not each.unflushed_messages:
                 partition.flushed_ms = now_ms
             elif each.has_unflushed_segments or now_ms - partition.flushed_ms >= each.config.flush_ms:
                 partition.flushed_ms = now_ms
                 due.append(each)
+
+        await self._for_each_partition(look)
         if due:
             await trio.to_thread.run_sync(flush_logs, due)
 

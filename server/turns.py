@@ -54,15 +54,15 @@ class Turns:
     Nothing else may be awaited within, or somebody may wait for a turn on whom this one waits: `outside` does that.
     """
 
-    __slots__ = ("_ends", "_lock")
+    __slots__ = ("_lock", "ends")
 
     def __init__(self) -> None:
         self._lock = _lock_of_this_run()
-        self._ends = 0.0
+        self.ends = 0.0
 
     async def __aenter__(self) -> Self:
         await self._lock.acquire()
-        self._ends = perf_counter() + TURN_SECONDS
+        self.ends = perf_counter() + TURN_SECONDS
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -70,7 +70,7 @@ class Turns:
 
     async def rest(self) -> None:
         """Let others go on if this turn has taken a while."""
-        if perf_counter() > self._ends:
+        if perf_counter() > self.ends:
             await self.outside(trio.lowlevel.cancel_shielded_checkpoint())
 
     async def outside(self, waiting: Awaitable[Result]) -> Result:
@@ -81,7 +81,7 @@ class Turns:
         finally:
             with trio.CancelScope(shield=True):  # it is released once more in any case
                 await self._lock.acquire()
-            self._ends = perf_counter() + TURN_SECONDS
+            self.ends = perf_counter() + TURN_SECONDS
             await trio.lowlevel.checkpoint_if_cancelled()
 
 
@@ -91,7 +91,8 @@ async def map_in_turns(function: Callable[[Item], Result], items: Iterable[Item]
     async with Turns() as turns:
         for item in items:
             results.append(function(item))
-            await turns.rest()
+            if perf_counter() > turns.ends:
+                await turns.rest()
     return results
 
 

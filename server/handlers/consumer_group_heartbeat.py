@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ottla.server.context import RequestContext
+from ottla.server.coordinated import REGULAR_EXPRESSIONS
 from ottla.server.groups.protocols import check_consumer_protocol
+from ottla.server.late_parts import import_late, is_imported
 from ottla.server.registry import serves
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.consumer_group_heartbeat import (
@@ -26,7 +28,20 @@ def handle_consumer_group_heartbeat(context: RequestContext, request: ConsumerGr
             raise KafkaError(ErrorCode.INVALID_REQUEST, _blank(request, context.api_version))
     except KafkaError as error:
         return _refuse(error)
+    if request.subscribed_topic_regex and not is_imported(REGULAR_EXPRESSIONS):
+        return _with_regular_expressions(context, request)
+    return _ask(context, request)
+
+
+def _ask(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
     return context.broker.groups.answer(context, request.group_id, request, _refuse)
+
+
+async def _with_regular_expressions(context: RequestContext, request: ConsumerGroupHeartbeatRequest) -> Any:
+    """The first with one: a worker thread reads the library."""
+    await import_late(REGULAR_EXPRESSIONS)
+    answer = _ask(context, request)
+    return answer if isinstance(answer, ConsumerGroupHeartbeatResponse) else await answer
 
 
 def _refuse(error: KafkaError) -> ConsumerGroupHeartbeatResponse:

@@ -11,7 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ottla.server.context import RequestContext
+from ottla.server.coordinated import REGULAR_EXPRESSIONS
+from ottla.server.late_parts import import_late
 from ottla.server.registry import serves
+from ottla.server.turns import map_in_turns
 from ottla.txn_coordinator.state import STATES_BY_LABEL
 from ottla.txn_coordinator.transaction import Transaction
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -25,7 +28,7 @@ from ottla.wire.messages.list_transactions import (
 def _matcher(pattern: str | None) -> Callable[[str], bool]:
     if not pattern:
         return lambda transactional_id: True
-    import re2  # a broker that is never asked so does without it
+    import re2
 
     options = re2.Options()
     options.log_errors = False
@@ -54,13 +57,21 @@ def _selection(request: ListTransactionsRequest, now_ms: int) -> Callable[[Trans
 
 
 @serves(ListTransactionsRequest)
-def handle_list_transactions(
+async def handle_list_transactions(
     context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
-    """List the ids that pass all filters."""
+    """List the ids that pass all filters, in turns."""
+    if request.transactional_id_pattern:
+        await import_late(REGULAR_EXPRESSIONS)
+    found: list[Transaction] = []
     try:
         is_wanted = _selection(request, context.broker.now_ms())
-        found = [each for each in context.broker.transactions.transactions() if is_wanted(each)]
+
+        def add_if_wanted(each: Transaction) -> None:
+            if is_wanted(each):
+                found.append(each)
+
+        await map_in_turns(add_if_wanted, context.broker.transactions.transactions())
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
     return ListTransactionsResponse(

@@ -56,8 +56,10 @@ async def test_a_line_for_each_time_it_is_asked(caplog: pytest.LogCaptureFixture
     lag.tell()
     await trio.lowlevel.checkpoint()
     lag.tell_at_stop()
-    started, told, at_stop = caplog.messages
+    started, long_pass, told, at_stop = caplog.messages
     assert started == "loop lag is measured from now on"
+    assert long_pass == "loop pass ms=250.000 work_ms=125.000 place=-"
+    assert " long_passes=1 " in told
     assert " max_ms=250.000" in told
     assert "work_max_ms=125.000" in told
     assert " max_ms=250.000" not in at_stop
@@ -83,3 +85,14 @@ def test_work_is_not_more_than_the_pass() -> None:
     lag = LoopLag()
     lag.note(0.002, 0.003)
     assert lag.report().work_max_ms == 2
+
+
+def test_long_passes_are_told_one_by_one_up_to_a_number(caplog: pytest.LogCaptureFixture) -> None:
+    """All are counted; what takes no more than a few milliseconds is none of them."""
+    caplog.set_level(logging.INFO, "ottla.server")
+    lag = LoopLag()
+    for _ in range(50):
+        lag.note(0.1, 0.006)
+        lag.note(0.1, 0.004)
+    assert lag.report().long_passes == 50
+    assert len(caplog.messages) == 20
