@@ -71,6 +71,7 @@ class Connection:
         self._turn_ends = 0.0
         self._ready_clients = ready_clients
         self._task: trio.lowlevel.Task | None = None  # while it waits to be needed
+        self._is_needed = False  # it is about to be woken
         self._rest: Coroutine[Any, Any, None] | None = None  # what the task has to await before anything else
         self._parked: ParkedAnswer | None = None  # the request that waits without the task
         self._is_sending = False  # an answer waits without the task for the socket to take more of it
@@ -155,12 +156,18 @@ class Connection:
         self._resume()
 
     def _resume(self) -> None:
-        task = self._task
-        if task is None or self._parked is not None:
+        if self._task is None or self._is_needed or self._parked is not None:
             return
         self._turn_ends = perf_counter() + _TURN_SECONDS
         if self._failure is not None or not self._proceed():
-            self._task = None
+            assert self._ready_clients is not None
+            self._is_needed = True
+            self._ready_clients.wake(self._wake)
+
+    def _wake(self) -> None:
+        self._is_needed = False
+        task, self._task = self._task, None
+        if task is not None:  # it may have been cancelled meanwhile
             trio.lowlevel.reschedule(task)
 
     def _begin_turn(self) -> None:

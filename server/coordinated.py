@@ -1,4 +1,4 @@
-"""Which APIs need code that takes long to import, so that it is there before the first of their requests is handled.
+"""Which APIs are answered by which coordinator, so that its code is there before the first of its requests is handled.
 
 To import a coordinator takes tens of milliseconds; a worker thread does it (see dispatch), and a client that comes
 right after the start waits for it alone.
@@ -14,7 +14,6 @@ GROUPS: Final = "ottla.server.groups.coordinator"
 SHARE_GROUPS: Final = "ottla.server.share.coordinator"
 TRANSACTIONS: Final = "ottla.server.transactions.coordinator"
 REGULAR_EXPRESSIONS: Final = "re2"  # which few brokers ever need
-STRAIGHT_LINE_CODECS: Final = "ottla.wire.straight_line"
 
 _GROUPS = (
     "CONSUMER_GROUP_DESCRIBE CONSUMER_GROUP_HEARTBEAT DELETE_GROUPS DESCRIBE_GROUPS HEARTBEAT JOIN_GROUP LEAVE_GROUP "
@@ -37,6 +36,4 @@ def _modules() -> dict[ApiKey, tuple[str, ...]]:
 
 
 # Share groups are groups, too: whoever needs the one needs the other.
-MODULES: Final = {key: (GROUPS, *modules) for key, modules in _modules().items()} | dict.fromkeys(
-    (ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.PRODUCE), (STRAIGHT_LINE_CODECS,)
-)
+MODULES: Final = {key: (GROUPS, *modules) for key, modules in _modules().items()}

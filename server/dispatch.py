@@ -71,7 +71,9 @@ class Dispatcher:
             raise CloseConnection(f"{registration.api_key.name} version {version} is not supported")
         exchange = Exchange(self._context, registration, header, outbox)
         body = frame[position:]
-        return exchange.handle(body) if registration.is_loaded else exchange.load_and_handle(body)
+        if version in registration.ready_versions:
+            return exchange.handle(body)
+        return exchange.prepare_and_handle(body)
 
 
 def _refuse_api_versions(registration: Registration, header: RequestHeader, outbox: Outbox) -> None:

@@ -17,7 +17,7 @@ from types import CoroutineType
 from typing import Any
 
 from ottla.server.context import RequestContext
-from ottla.server.late_parts import load
+from ottla.server.late_parts import prepare
 from ottla.server.output import Outbox
 from ottla.server.parked import Parked, ParkedAnswer
 from ottla.server.registry import Registration
@@ -73,9 +73,10 @@ class Exchange:
             raise self._ending(error) from None
         return None
 
-    async def load_and_handle(self, body: memoryview) -> None:
-        """The first request of its kind: its code is read by a worker thread, while others are served."""
-        await self._after_flush(load(self._registration))
+    async def prepare_and_handle(self, body: memoryview) -> None:
+        """The first request of its kind, or of its version: its code is read, and its codecs compiled, by a worker
+        thread, while others are served."""
+        await self._after_flush(prepare(self._registration, self._header.api_version))
         rest = self.handle(body)
         if isinstance(rest, ParkedAnswer):
             await rest.wait(self._outbox)

@@ -44,6 +44,11 @@ async def load(registration: Registration) -> None:
     await _LOADING.run(registration.load)
 
 
+async def prepare(registration: Registration, version: int) -> None:
+    """The same, with what reads and writes a version of it."""
+    await _LOADING.run(registration.prepare, version)
+
+
 def is_imported(module: str) -> bool:
     """Whether `import_late` has nothing to do."""
     return module in _imported

@@ -23,7 +23,7 @@ _FULL_PAUSE_SECONDS = 1.0
 _REFUSED_PAUSE_SECONDS = 0.1
 # Whoever comes while the backlog is full tries again a second later: many that come at once must not fill it, and the
 # others are kept waiting for a millisecond or two.
-_ACCEPTS_IN_A_ROW = 16
+_ACCEPTS_IN_A_ROW = 8
 _SHORTEST_PAUSE_SECONDS = 0.001
 
 MakeConnection = Callable[[socket.socket, str, str, str], Connection]

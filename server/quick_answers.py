@@ -35,6 +35,8 @@ _TOPIC_IDS_SINCE = 13
 # As native/produce.c tells them: of a small one the checksum has been looked at.
 _PLAIN_AND_SMALL, _PLAIN = 1, 2
 _QUICK_FETCH = "ottla.server.quick_fetch"
+_HEADER_BYTES = 8
+_VERSION_AT = 3  # the low byte; no API has more of them
 
 
 def quick_answers(broker: Broker, clients: ReadyClients | None) -> dict[int, QuickAnswer]:
@@ -118,9 +120,12 @@ def _may_be_appended(batch: BatchView, log: Log) -> bool:
 def _fetch(broker: Broker) -> QuickAnswer:
     """As soon as its code is there, which the usual handler brings: a start needs none of it."""
     quick: QuickAnswer | None = None
+    ready_versions = broker.registry[ApiKey.FETCH].ready_versions
 
     def answer(frame: memoryview, outbox: Outbox) -> ParkedAnswer | bool:
         nonlocal quick
+        if len(frame) < _HEADER_BYTES or frame[_VERSION_AT] not in ready_versions:
+            return False  # its codecs may be needed when it has waited
         if quick is None:
             make = getattr(sys.modules.get(_QUICK_FETCH), "quick_fetch", None)
             if make is None:

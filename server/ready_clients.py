@@ -25,6 +25,7 @@ import logging
 import os
 import select
 import socket
+from collections import deque
 from collections.abc import Callable, Sequence
 from heapq import heapify, heappop, heappush
 from time import perf_counter
@@ -42,6 +43,7 @@ _LIKELY = 3
 _BRISK_SECONDS = 0.0001  # what took longer was much work, beside which it is no matter to be woken
 _FEW_TIMERS = 1000
 _TURN_SECONDS = 0.001
+_WOKEN_AT_ONCE = 8
 _MOMENT_SECONDS = 0.0001
 INPUT = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR  # or the end of it
 
@@ -65,6 +67,7 @@ class ReadyClients:
         self._functions: dict[int, Callable[[int], None]] = {}
         self._soon: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], None]] = []
+        self._to_wake: deque[Callable[[], None]] = deque()
         self.is_crowded = False  # several clients are served one after the other
         self._is_calling = False  # some of these, before their time
         self._left: list[tuple[int, int]] = []  # events of clients who were not served in the last turn
@@ -105,6 +108,11 @@ class ReadyClients:
         finally:
             self._is_calling = False
 
+    def wake(self, function: Callable[[], None]) -> None:
+        """Call a function that lets a task go on, before Trio has its pass. All tasks that can go on do so in one pass,
+        so that no more than some are woken for it."""
+        self._to_wake.append(function)
+
     def call_after(self, seconds: float, function: Callable[[], None]) -> Timer:
         """Call a function after that time, unless the timer is cancelled."""
         timers = self._timers
@@ -122,8 +130,9 @@ class ReadyClients:
         others = self._others
         now = perf_counter()
         timers = self._timers
-        if timeout <= 0 or self._runnable:
+        if timeout <= 0 or self._runnable or self._to_wake:
             self._serve(self._left or self._epoll.poll(0, _EVENTS), now)
+            self._wake_some()
             return others.poll(0, max_events)
         ends = now + timeout
         while True:
@@ -138,12 +147,19 @@ class ReadyClients:
             has_others = self._serve(events, woken_at)
             now = perf_counter()
             self._is_brisk = self.has_answered and now - woken_at < _BRISK_SECONDS
+            if self._to_wake:
+                self._wake_some()
             if has_others or self._runnable or now >= ends:
                 return others.poll(0, max_events)
             if self._left or self._soon:
                 found = others.poll(0, max_events)
                 if found:
                     return found
+
+    def _wake_some(self) -> None:
+        to_wake = self._to_wake
+        for _ in range(min(len(to_wake), _WOKEN_AT_ONCE)):
+            to_wake.popleft()()
 
     def _look(self, now: float, ends: float) -> list[tuple[int, int]]:
         """The sockets with something new, as soon as there are any or the time is up."""

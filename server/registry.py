@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Awaitable, Callable
 from types import FunctionType
 from typing import Any, TypeVar
@@ -19,7 +20,7 @@ from ottla.server import coordinated
 from ottla.server.context import RequestContext
 from ottla.wire.api_keys import ApiKey, api_key_info
 from ottla.wire.counting import element_counter
-from ottla.wire.schema import decode_bounded, encoder
+from ottla.wire.schema import decode_bounded, encoder, prepare_codecs
 
 # The arrays of one request, nested ones included, have no more elements than this: a fetch of 200,000 partitions
 # passes, a frame full of empty strings does not.
@@ -50,7 +51,8 @@ def serves(request_type: type[Any]) -> Callable[[Function], Function]:
 
 
 class Registration:
-    """One served API. Its code is there from `load` on, which the first use of it calls."""
+    """One served API. Its code is there from `load` on, and the codecs of a version from `prepare` on, which the first
+    use of either calls."""
 
     __slots__ = (
         "advertised_min",
@@ -59,6 +61,7 @@ class Registration:
         "is_loaded",
         "max_version",
         "min_version",
+        "ready_versions",
         "request_type",
     )
 
@@ -69,6 +72,7 @@ class Registration:
         info = api_key_info(api_key)
         self.api_key = api_key
         self.is_loaded = False
+        self.ready_versions: set[int] = set()  # whose codecs have been compiled
         self.min_version = info.min_version
         self.max_version = info.max_version
         self.advertised_min = _ADVERTISED_MIN.get(api_key, info.min_version)
@@ -79,6 +83,14 @@ class Registration:
             raise AttributeError(name)
         self.load()
         return getattr(self, name)
+
+    def prepare(self, version: int) -> None:
+        """Have the handler, and the codecs of a version."""
+        if not self.is_loaded:
+            self.load()
+        name = self.request_type.__name__.removesuffix("Request") + "Response"
+        prepare_codecs(self.request_type, getattr(sys.modules[self.request_type.__module__], name), version)
+        self.ready_versions.add(version)
 
     def load(self) -> None:
         """Import the handler, and the coordinator that it asks."""

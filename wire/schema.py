@@ -72,6 +72,7 @@ __all__ = [
     "encoder",
     "field",
     "message",
+    "prepare_codecs",
     "record",
     "specs_of",
     "struct",
@@ -120,6 +121,13 @@ def _encoder(cls: Any, version: int) -> Callable[[Any, list[Chunk]], None]:
             add_parts(parts, chunks)
 
     return encode
+
+
+def prepare_codecs(request: Any, response: Any, version: int) -> None:
+    """Compile what reads a request and writes its response, as the first use would."""
+    _decoder(request, version)
+    _quick_decoder(request, version)
+    _encoder(response, version)
 
 
 def _check_version(cls: Any, version: int) -> None:

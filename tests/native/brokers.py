@@ -5,6 +5,7 @@ from pathlib import Path
 
 from ottla.config.broker_config import BrokerConfig
 from ottla.server.broker import Broker
+from ottla.server.registry import Registration
 from ottla.server.topic_creation import create_topics
 from ottla.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
@@ -18,3 +19,9 @@ async def open_broker(directory: Path, partitions: int) -> Broker:
     topic = CreatableTopic(name="t", num_partitions=partitions, replication_factor=1)
     await create_topics(broker, CreateTopicsRequest(topics=[topic]))
     return broker
+
+
+def prepare_all(registration: Registration) -> None:
+    """So that no request waits for its code."""
+    for version in range(registration.min_version, registration.max_version + 1):
+        registration.prepare(version)

@@ -19,6 +19,7 @@ from ottla.server.parked import ParkedAnswer
 from ottla.server.partition_table import PartitionTable
 from ottla.server.quick_answers import quick_answers
 from ottla.server.quick_fetch import quick_fetch
+from ottla.server.registry import Registration
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.chunks import Chunk, FileSlice, join_chunks
 from ottla.wire.errors import KafkaError, MalformedMessage
@@ -36,7 +37,7 @@ from ottla.wire.messages.fetch import (
 from ottla.wire.records import Record, build_batch
 from ottla.wire.records.control import ControlType, build_end_txn_marker
 from ottla.wire.schema import decode
-from tests.native.brokers import open_broker
+from tests.native.brokers import open_broker, prepare_all
 from tests.native.test_requests import (
     OFFSETS,
     TOPIC_ID,
@@ -267,8 +268,10 @@ def test_an_answer_of_no_possible_size_is_refused(speed: ModuleType, size: int) 
 def test_it_is_quick_as_soon_as_the_code_is_there(speed: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     """A start does not read it; the handler of the first Fetch does."""
     monkeypatch.setattr("ottla.server.quick_answers.speed", speed)
-    frame = memoryview(b"a frame")
-    broker: Any = SimpleNamespace(partitions=PartitionTable(), now_ms=None)
+    frame = memoryview(b"\0\1\0\x0b and more")
+    registration = Registration(ApiKey.FETCH)
+    registry = {ApiKey.FETCH: registration}
+    broker: Any = SimpleNamespace(partitions=PartitionTable(), now_ms=None, registry=registry)
     quick = quick_answers(broker, None)[ApiKey.FETCH]
     with monkeypatch.context() as patch:
         patch.delitem(sys.modules, "ottla.server.quick_fetch")
@@ -276,6 +279,9 @@ def test_it_is_quick_as_soon_as_the_code_is_there(speed: ModuleType, monkeypatch
         patch.setitem(sys.modules, "ottla.server.quick_fetch", ModuleType("being imported"))
         assert quick(frame, Answers()) is False  # type: ignore[arg-type]
     monkeypatch.setattr("ottla.server.quick_fetch.quick_fetch", lambda broker: lambda frame, outbox: True)
+    assert quick(frame, Answers()) is False  # type: ignore[arg-type]
+    registration.prepare(11)
+    assert quick(frame[:7], Answers()) is False  # type: ignore[arg-type]
     assert quick(frame, Answers()) is True  # type: ignore[arg-type]
 
 
@@ -306,7 +312,7 @@ class Side:
         self.broker = broker
         self.quickly = 0
         context = RequestContext(broker, "PLAINTEXT", "127.0.0.1")
-        broker.registry[ApiKey.FETCH].load()
+        prepare_all(broker.registry[ApiKey.FETCH])
         answer_quickly = quick_fetch(broker)
 
         def counted(frame: memoryview, outbox: Any) -> ParkedAnswer | bool:

@@ -25,7 +25,7 @@ from ottla.wire.messages.produce import (
 )
 from ottla.wire.records import Record, build_batch
 from ottla.wire.schema import decode
-from tests.native.brokers import open_broker
+from tests.native.brokers import open_broker, prepare_all
 from tests.native.test_fetch import Answers
 from tests.native.test_requests import request_frame
 
@@ -59,7 +59,7 @@ class Side:
         self.broker = broker
         self.crowd: Any = Crowd()
         for api_key in (ApiKey.PRODUCE, ApiKey.LIST_OFFSETS):
-            broker.registry[api_key].load()
+            prepare_all(broker.registry[api_key])
         quick = quick_answers(broker, self.crowd) if gathers else {}
         context = RequestContext(broker, "PLAINTEXT", "127.0.0.1")
         self.dispatchers = [Dispatcher(broker.registry, context, quick) for _ in range(CLIENTS)]

@@ -29,6 +29,7 @@ def dispatcher(function: HandlerFunction) -> Dispatcher:
     context = RequestContext(None, "PLAINTEXT", "127.0.0.1")  # type: ignore[arg-type]
     served = Registration(ApiKey.METADATA)
     served.request_type, served.function, served.is_loaded = MetadataRequest, function, True
+    served.prepare(VERSION)
     return Dispatcher({ApiKey.METADATA: served}, context)
 
 

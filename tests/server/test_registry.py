@@ -64,3 +64,11 @@ def test_what_is_loaded() -> None:
     registration.load()
     assert registration.is_loaded
     assert coordinated.TRANSACTIONS in sys.modules
+
+
+def test_what_is_prepared() -> None:
+    """The codecs of a version, and the handler before that."""
+    registration = Registration(ApiKey.END_TXN)
+    registration.prepare(3)
+    assert registration.is_loaded
+    assert registration.ready_versions == {3}
