@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from benchmarks import clients
 from benchmarks.client_process import run_client
 from benchmarks.first_acknowledgement import FirstAcknowledgement
+from benchmarks.loop_lag import Lag, LagOfTurns, read_lag
 from benchmarks.measures import Entry, Figures, Measure
 from benchmarks.process_figures import Stopwatch
 from benchmarks.report import Section
@@ -60,6 +61,7 @@ class Bench:
         self.quick = quick
         self._first = first
         self.entries: dict[str, Entry] = {}
+        self.lag = LagOfTurns()
         self._topics: list[str] = []
         self._say = say
 
@@ -116,6 +118,17 @@ class Bench:
         self.entries[measure.title] = entry
         self._say(measure, entry)
 
+    def read_lag(self) -> Lag:
+        """How late the broker's loop was since the last time, which is kept; nothing for one that does not tell."""
+        lag = read_lag(self._broker) if self._broker is not None else Lag()
+        self.lag.add(lag)
+        return lag
+
+    def skip_lag(self) -> None:
+        """Leave out what was before; the first time begins the measurement."""
+        if self._broker is not None:
+            read_lag(self._broker)
+
     def note_all(self, figures: Figures) -> None:
         """Figures with nothing beside them."""
         for measure, value in figures.items():
@@ -139,6 +152,7 @@ class Part:
     properties: Mapping[str, str] = field(default_factory=dict)
     fill: Callable[[Path, bool], None] | None = None  # makes the directory on which both brokers start, once
     plots: Callable[[PartResults], Mapping[str, tuple[str, str]]] | None = None
+    table: Callable[[PartResults], str] | None = None  # in place of the usual one
     is_of_start: bool = False  # of the broker that is started for it
     is_of_machine: bool = False
     is_after_all: bool = False  # the others of its round, which it is about; there are no more rounds of it

@@ -74,7 +74,7 @@ def write_page(parts: Sequence[Part], quick: bool) -> Path:
     rows = {part.name: rows_of(part, results) for part, results in found}
     sections = {}
     for part, results in found:
-        body = machine_table(part, results) if part.is_of_machine else table_of(rows[part.name])
+        body = body_of(part, results, rows[part.name])
         drawn = part.plots(results) if part.plots is not None else {}
         for name, (svg, caption) in drawn.items():
             body += "\n\n" + _draw(plots, name, svg, caption)
@@ -88,6 +88,13 @@ def write_page(parts: Sequence[Part], quick: bool) -> Path:
         start += "\n" + _draw(plots, name, svg, caption) + "\n"
     write_sections(start, sections, page)
     return page
+
+
+def body_of(part: Part, results: PartResults, rows: Sequence[Row]) -> str:
+    """The table of a part."""
+    if part.is_of_machine:
+        return machine_table(part, results)
+    return table_of(rows) if part.table is None else part.table(results)
 
 
 def rows_of(part: Part, results: PartResults) -> list[Row]:

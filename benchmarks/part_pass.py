@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from benchmarks.bench import Bench, Part
-from benchmarks.loop_lag import LagOfTurns, read_lag
 from benchmarks.process_figures import wait_for_rest
 from benchmarks.results import Pass
 from compat_tests.broker_process import BrokerProcess
@@ -21,19 +20,16 @@ class PartPass:
         self._bench = bench
         self._broker = broker
         self._is_paused = False
-        # Nothing must be before the first acknowledgement.
-        self._watched = None if part.is_of_start else broker
-        self._lag = LagOfTurns()
         self._turns = self._all_turns()
 
     def go_on(self) -> bool:
         """Take the next turn; whether there are more."""
-        # The first look begins the measurement, and each leaves out what was before.
-        if self._watched is not None:
-            read_lag(self._watched)
+        is_watched = not self.part.is_of_start  # nothing must be before the first acknowledgement
+        if is_watched:
+            self._bench.skip_lag()
         has_more = next(self._turns, False)
-        if self._watched is not None:
-            self._lag.add(read_lag(self._watched))
+        if is_watched:
+            self._bench.read_lag()
         if not has_more:
             self._bench.delete_topics()
         return has_more
@@ -63,5 +59,5 @@ class PartPass:
         """The figures so far, if there are any."""
         if not self._bench.entries:
             return None
-        figures, longest_work = self._lag.summary()
+        figures, longest_work = self._bench.lag.summary()
         return Pass(self._bench.entries, figures, longest_work)

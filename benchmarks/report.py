@@ -96,7 +96,7 @@ def row_of(measure: Measure, pairs: Sequence[tuple[Entry, ...]]) -> Row:
 def table_of(rows: Sequence[Row]) -> str:
     """Medians, ratios with their spread, aims and what was the limit; columns without anything in them are left out."""
     titles = ["", "Ottla", "Apache Kafka", "Ottla ÷ Kafka", "spread", "aim", "", "limit", "resident"]
-    cells = [_cells(row) for row in rows]
+    cells = [cells_of(row) for row in rows]
     used = [number for number in range(len(titles)) if any(row[number] for row in cells)]
     lines = [_line([titles[number] for number in used])]
     lines.append(_line(["---" if number in (0, 6, 7) else "---:" for number in used]))
@@ -104,7 +104,8 @@ def table_of(rows: Sequence[Row]) -> str:
     return "\n".join(lines)
 
 
-def _cells(row: Row) -> list[str]:
+def cells_of(row: Row) -> list[str]:
+    """What stands in the columns of a row."""
     measure, verdict = row.measure, row.verdict
     arrow = "↑" if measure.more_is_better else "↓"
     met = "even" if verdict.is_even else {None: "", True: "met", False: "**not met**"}[verdict.is_met]

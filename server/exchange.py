@@ -136,7 +136,9 @@ class Exchange:
             raise self._ending(error) from None
 
     def _add_held(self, holder: list[Any]) -> None:
-        self._add(holder.pop())
+        response = holder.pop()
+        self._add(response)
+        self._registration.release(response)
 
     def _tell_context(self, has_many_elements: bool) -> None:
         context, header = self._context, self._header

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from ottla.server import coordinated
 from ottla.server.context import RequestContext
 from ottla.wire.api_keys import ApiKey, api_key_info
-from ottla.wire.counting import element_counter
+from ottla.wire.counting import element_counter, element_releaser
 from ottla.wire.schema import decode_bounded, encoder, prepare_codecs
 
 # The arrays of one request, nested ones included, have no more elements than this: a fetch of 200,000 partitions
@@ -121,6 +121,11 @@ class Registration:
         """Whether a response has more elements in its arrays than so many."""
         kind: Any = type(response)
         return element_counter(kind)(response, elements) > elements
+
+    def release(self, response: Any) -> None:
+        """Let go of a large response bit by bit."""
+        kind: Any = type(response)
+        element_releaser(kind)(response)
 
     def encode(self, version: int, response: Any, chunks: list[Any]) -> None:
         """Append the encoded response to `chunks`."""

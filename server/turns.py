@@ -21,7 +21,7 @@ from ottla.server.own_threads import OwnThreads
 QUICK_ELEMENTS = 500
 TURN_SECONDS = 0.002
 # The loop gives the interpreter's lock away whenever it asks the system for something, some times for each request.
-SWITCH_SECONDS = 0.0002
+SWITCH_SECONDS = 0.00005
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

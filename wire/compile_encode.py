@@ -29,6 +29,8 @@ JOIN_BELOW_BYTES = 4096
 """A buffer of fewer bytes is copied into its neighbours: cheaper than one more element of a gathered write.
 """
 
+_JOINED_PARTS = 4096
+
 _int16 = struct.Struct(">h").pack
 _int32 = struct.Struct(">i").pack
 
@@ -276,6 +278,25 @@ def _elements_writer(spec: FieldSpec, version: int, flexible: bool) -> Step:
     def write_elements(value: Any, parts: list[Any]) -> None:
         for element in value:
             write(element, parts)
+
+    return write_elements if _has_records_within(spec, version) else _joining(write)
+
+
+def _has_records_within(spec: FieldSpec, version: int) -> bool:
+    return spec.structure is not None and _has_records(spec.structure, version)
+
+
+def _joining(write: Step) -> Step:
+    """Writes elements, and joins their parts when they are very many: to join all in the end would be one step of the
+    interpreter, in which no other thread has a turn."""
+
+    def write_elements(value: Any, parts: list[Any]) -> None:
+        first = len(parts)
+        for element in value:
+            write(element, parts)
+            if len(parts) - first > _JOINED_PARTS:
+                parts[first:] = [b"".join(parts[first:])]
+                first += 1
 
     return write_elements
 

@@ -1,6 +1,10 @@
-"""How many elements the arrays of a message have, nested ones included: what encoding it will cost, before it is begun.
+"""Messages with very many elements in their arrays, nested ones included: how many they are, and letting go of them.
 
-Arrays of numbers are left out: however long they are, they are written by one call.
+How many they are is what encoding will cost, before it is begun. Arrays of numbers are left out: however long they are,
+they are written by one call.
+
+To free a message with all that is in it is one step of the interpreter, in which no other thread has a turn, however
+long it takes; to free its elements one by one are many.
 """
 
 from __future__ import annotations
@@ -36,6 +40,26 @@ def element_counter(cls: Any) -> Counter:
         return total
 
     return count
+
+
+@cache
+def element_releaser(cls: Any) -> Callable[[Any], None]:
+    """Empties the arrays of a message or structure, one element after the other."""
+    arrays = [
+        (attrgetter(spec.name), element_releaser(spec.structure) if _inner(spec) else None)
+        for spec in specs_of(cls)
+        if _is_counted(spec)
+    ]
+
+    def release(obj: Any) -> None:
+        for get, release_inner in arrays:
+            elements = get(obj)
+            while elements:
+                element = elements.pop()
+                if release_inner is not None:
+                    release_inner(element)
+
+    return release
 
 
 def _is_counted(spec: FieldSpec) -> bool:

@@ -5,6 +5,7 @@ from benchmarks.parts.connections import CONNECTIONS_PART
 from benchmarks.parts.consume import CONSUME_PART
 from benchmarks.parts.groups import GROUPS_PART
 from benchmarks.parts.growth import GROWTH_PART
+from benchmarks.parts.heavy import HEAVY_PART
 from benchmarks.parts.latency import LATENCY_PART
 from benchmarks.parts.log_size import LOG_PART
 from benchmarks.parts.machine import MACHINE_PART
@@ -26,6 +27,7 @@ PARTS: tuple[Part, ...] = (
     TRANSACTIONS_PART,
     MEMORY_PART,
     PARTITIONS_PART,
+    HEAVY_PART,
     GROWTH_PART,
     LOG_PART,
     GROUPS_PART,

@@ -1,6 +1,6 @@
 """How many elements a message has, nested ones included."""
 
-from ottla.wire.counting import element_counter
+from ottla.wire.counting import element_counter, element_releaser
 from ottla.wire.messages.api_versions import ApiVersionsRequest
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.metadata import (
@@ -41,3 +41,14 @@ def test_it_stops_soon_after_the_limit() -> None:
     """A message beyond the limit is beyond it, by how much does not matter."""
     topic = MetadataResponseTopic(partitions=[MetadataResponsePartition()] * 10)
     assert 50 < count(MetadataResponse(topics=[topic] * 30), limit=50) <= 50 + 10
+
+
+def test_elements_are_let_go_of() -> None:
+    """Those of nested arrays, too; null is no array."""
+    topics = [MetadataResponseTopic(partitions=[MetadataResponsePartition()] * 3) for _ in range(4)]
+    partitions = [topic.partitions for topic in topics]
+    response = MetadataResponse(topics=topics)
+    element_releaser(MetadataResponse)(response)
+    assert response.topics == []
+    assert partitions == [[]] * 4
+    element_releaser(MetadataRequest)(MetadataRequest(topics=None))

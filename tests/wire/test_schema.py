@@ -207,3 +207,15 @@ def test_elements_with_tagged_fields_among_even_ones() -> None:
     corners = [Point(index, index, "l" if index == 3 else None) for index in range(6)]
     shape = Shape(corners=corners, centre=Point())
     assert decode(Shape, 2, encode(shape, 2)) == shape
+
+
+def test_very_many_elements_are_the_same_bytes() -> None:
+    """Parts that are joined on the way are those that are joined in the end."""
+    corners = [Point(number, -number, f"label {number}") for number in range(10_000)]
+    shape = Shape(name="large", corners=corners)
+    data = encode(shape, 3)
+    assert decode(Shape, 3, data) == shape
+    few = encode(Shape(name="large", corners=corners[:10]), 3)
+    assert data.startswith(few[:14])
+    one = encode(Shape(name="large", corners=corners[-1:]), 3)
+    assert data.endswith(one[-20:])
