@@ -9,7 +9,8 @@ from compat_tests.broker_process import BrokerProcess
 from compat_tests.ottla_process import OttlaProcess
 
 PATIENCE_SECONDS = 10
-FIGURES = ("p50_ms", "p99_ms", "p999_ms", "max_ms", "work_p999_ms", "work_max_ms")
+FIGURES = ("p50_ms", "p99_ms", "p999_ms", "max_ms", "work_p999_ms", "work_max_ms", "garbage_max_ms")
+LONG_PASSES, SECONDS = "long_passes", "seconds"
 _LINE = re.compile(r"loop lag (.*)")
 _FIGURE = re.compile(r"(\w+)=([\d.]+)")
 _LONGEST_WORK = re.compile(r"longest_work=(\S+)")
@@ -24,6 +25,7 @@ class Lag:
     seconds: float = 0.0
     figures: dict[str, float] = field(default_factory=dict)
     longest_work: str = ""
+    long_passes: float = 0.0
 
 
 class LagOfTurns:
@@ -43,6 +45,8 @@ class LagOfTurns:
         if not self._turns:
             return {}, ""
         figures = {name: self._figure(name) for name in FIGURES}
+        figures[LONG_PASSES] = sum(turn.long_passes for turn in self._turns)
+        figures[SECONDS] = sum(turn.seconds for turn in self._turns)
         longest = max(self._turns, key=lambda turn: turn.figures["work_max_ms"])
         return figures, longest.longest_work
 
@@ -68,7 +72,12 @@ def read_lag(broker: BrokerProcess) -> Lag:
     if "seconds" not in figures:
         return Lag()
     work = _LONGEST_WORK.search(lines[-1])
-    return Lag(figures["seconds"], {name: figures[name] for name in FIGURES}, work[1] if work else "")
+    return Lag(
+        figures[SECONDS],
+        {name: figures[name] for name in FIGURES},
+        work[1] if work else "",
+        figures[LONG_PASSES],
+    )
 
 
 def places(longest_work: str) -> str:

@@ -5,11 +5,11 @@ Sections of other modules (compaction, recovery, ...) stay where they are, behin
 
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.bench import BROKER_NAMES, MACHINE, OTTLA, Part
-from benchmarks.loop_lag import FIGURES, places
+from benchmarks.loop_lag import LONG_PASSES, SECONDS, places
 from benchmarks.measures import shown
 from benchmarks.plots import ratio_plots
 from benchmarks.process_figures import machine
@@ -60,8 +60,13 @@ How late Ottla's event loop was for somebody who came at any moment of a part, i
 when it gets SIGUSR1 (`server/loop_lag.py`), while it has its turn. p50, p99 and p99.9 are medians of the rounds, in
 each of which they are the mean of the turns, which count by their length; max is the worst of all. A
 process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy;
-*own* is the CPU time that the loop's thread used between two waits, which is the broker's alone, and *in* the functions
-that were under way when that was most. It is left empty where it was too short to be seen.
+*own* is the CPU time that the loop's thread used between two waits, and *in* the functions that were under way when
+that was most. It is left empty where it was too short to be seen. *usual max* is the median of the rounds of what is
+longest in each, *garbage* the longest collection, *long* how many passes of more than 5 ms of own time there were in a
+minute.
+On a virtual machine a thread is also charged for what the host does in its place: *counting by one* and *appending a
+megabyte* above, which are nobody's work, have such passes, too, and tell how many and how long. What a broker does, it
+does in every round: *usual max* is to be looked at.
 """
 
 
@@ -156,23 +161,40 @@ def machine_table(part: Part, results: PartResults) -> str:
 def lag_table(found: Sequence[tuple[Part, PartResults]]) -> str:
     """A row for each part in which the loop was looked at."""
     lines = [
-        "| part | p50 | p99 | p99.9 | max | own p99.9 | own max | in |",
-        "|---|---:|---:|---:|---:|---:|---:|---|",
+        "| part | p50 | p99 | p99.9 | max | own p99.9 | usual max | own max | garbage | long | in |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for part, results in found:
         lags = results.lags(OTTLA)
         if lags:
-            cells = [_lag(name, [lag[name] for lag in lags if name in lag]) for name in FIGURES]
-            cells.append(places(results.longest_work(OTTLA)))
-            lines.append(f"| {part.section.title.lower()} | {' | '.join(cells)} |")
+            cells = [
+                *(_figure(lags, name, statistics.median) for name in ("p50_ms", "p99_ms", "p999_ms")),
+                _figure(lags, "max_ms", max),
+                _figure(lags, "work_p999_ms", statistics.median),
+                _figure(lags, "work_max_ms", statistics.median),
+                _figure(lags, "work_max_ms", max),
+                _figure(lags, "garbage_max_ms", max),
+                _long_passes(lags),
+                places(results.longest_work(OTTLA)),
+            ]
+            lines.append(
+                f"| {part.section.title.lower()} |{''.join(f' {cell} |' if cell else ' |' for cell in cells)}"
+            )
     return "\n".join(lines)
 
 
-def _lag(name: str, values: Sequence[float]) -> str:
-    """The worst of what is the worst already, and else the median; nothing of what an older run did not look at."""
-    if not values:
-        return ""
-    return f"{max(values) if 'max' in name else statistics.median(values):.2f} ms"
+def _figure(
+    lags: Sequence[Mapping[str, float]], name: str, of_rounds: Callable[[Sequence[float]], float]
+) -> str:
+    """Nothing of what an older run did not look at."""
+    values = [lag[name] for lag in lags if name in lag]
+    return f"{of_rounds(values):.2f} ms" if values else ""
+
+
+def _long_passes(lags: Sequence[Mapping[str, float]]) -> str:
+    """In a minute of all rounds together."""
+    seconds = sum(lag.get(SECONDS, 0.0) for lag in lags)
+    return f"{sum(lag.get(LONG_PASSES, 0.0) for lag in lags) / seconds * 60:.1f}" if seconds else ""
 
 
 def _draw(directory: Path, name: str, svg: str, caption: str) -> str:

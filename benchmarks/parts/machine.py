@@ -20,8 +20,9 @@ SECTION = Section(
 Taken in the same run, with nothing else going on: copying memory, CRC-32C of a megabyte at a time, `sendfile` from
 the page cache over a loopback connection, appending a megabyte at a time to a file without and with fsync at the end,
 and the round trip of one byte between two Trio tasks over a loopback connection. The last rows are how long a thread
-that does nothing else takes at most, by its own CPU time, to count by one, and to append a megabyte: what exceeds the
-usual is the kernel's work and the host's, and nobody who shares the machine is spared it.
+that does nothing else takes at most, by its own CPU time, to count a little, and to append a megabyte, and how often
+more than 5 ms in a minute: what exceeds the usual is the kernel's work and the host's, and nobody who shares the
+machine is spared it.
 {rounds}""",
 )
 MEMCPY = Measure("memcpy", "GB/s", True)
@@ -31,10 +32,15 @@ APPEND = Measure("disk append, page cache", "GB/s", True)
 APPEND_SYNCED = Measure("disk append, fsync at the end", "GB/s", True)
 ROUND_TRIP = Measure("empty Trio round trip", "µs", False)
 COUNT_LONGEST = Measure("counting by one, the longest", "ms", False)
+COUNT_LONG = Measure("counting by one, more than 5 ms", "a minute", False)
 APPEND_USUAL = Measure("appending a megabyte, p50", "ms", False)
 APPEND_LATE = Measure("appending a megabyte, p99.9", "ms", False)
 APPEND_LONGEST = Measure("appending a megabyte, the longest", "ms", False)
+APPEND_LONG = Measure("appending a megabyte, more than 5 ms", "a minute", False)
+LONG_SECONDS = 0.005
+COUNTING_SECONDS = 20.0
 MB = 1 << 20
+MOST_APPENDED_BYTES = 2048 * MB
 
 
 def measure_machine(bench: Bench) -> None:
@@ -58,10 +64,19 @@ def measure_machine(bench: Bench) -> None:
     for measure, is_synced in ((APPEND, False), (APPEND_SYNCED, True)):
         bench.note(measure, _append(block, bench.size(512, 128), is_synced))
     bench.note(ROUND_TRIP, trio.run(_round_trip, bench.size(20_000, 4_000)))
-    bench.note(COUNT_LONGEST, max(_own_times(lambda: None, bench.size(3_000_000, 300_000))) * 1000)
+    counts = _own_times(_count, bench.size(COUNTING_SECONDS, 1.0))
+    bench.note(COUNT_LONGEST, max(counts) * 1000)
+    bench.note(COUNT_LONG, _long_a_minute(counts))
     with tempfile.TemporaryFile(buffering=0) as file:
-        count = bench.size(2_000, 128)
-        appends = _own_times(lambda: file.write(block), count)
+
+        def append() -> None:
+            if file.write(block) and file.tell() >= MOST_APPENDED_BYTES:
+                file.truncate(0)
+                file.seek(0)
+
+        append()
+        appends = _own_times(append, bench.size(4.0, 0.1))
+    bench.note(APPEND_LONG, _long_a_minute(appends))
     for measure, share in ((APPEND_USUAL, 0.5), (APPEND_LATE, 0.999), (APPEND_LONGEST, 1.0)):
         bench.note(measure, percentile(appends, share) * 1000)
 
@@ -105,15 +120,27 @@ def _append(block: bytes, count: int, is_synced: bool) -> float:
         return count * len(block) / 1e9 / (time.perf_counter() - start)
 
 
-def _own_times(act: Callable[[], object], count: int) -> list[float]:
-    """The seconds of CPU that each of so many acts took."""
+def _count() -> None:
+    """A little."""
+    for _ in range(1000):
+        pass
+
+
+def _own_times(act: Callable[[], object], seconds: float) -> list[float]:
+    """The seconds of CPU that each of the acts took that were done in so many."""
     times, before = [], time.thread_time()
-    for _ in range(count):
+    ends = time.perf_counter() + seconds
+    while time.perf_counter() < ends:
         act()
         now = time.thread_time()
         times.append(now - before)
         before = now
     return times
+
+
+def _long_a_minute(times: list[float]) -> float:
+    """How many were long, in a minute of such work."""
+    return sum(each > LONG_SECONDS for each in times) / sum(times) * 60
 
 
 async def _round_trip(count: int) -> float:
@@ -152,12 +179,14 @@ MACHINE_PART = Part(
         APPEND_SYNCED,
         ROUND_TRIP,
         COUNT_LONGEST,
+        COUNT_LONG,
         APPEND_USUAL,
         APPEND_LATE,
         APPEND_LONGEST,
+        APPEND_LONG,
     ),
     measure_machine,
     shares_broker=False,
     is_of_machine=True,
-    seconds=10,
+    seconds=35,
 )
