@@ -40,7 +40,6 @@ APPEND_LONG = Measure("appending a megabyte, more than 5 ms", "a minute", False)
 LONG_SECONDS = 0.005
 COUNTING_SECONDS = 20.0
 MB = 1 << 20
-MOST_APPENDED_BYTES = 2048 * MB
 
 
 def measure_machine(bench: Bench) -> None:
@@ -67,15 +66,10 @@ def measure_machine(bench: Bench) -> None:
     counts = _own_times(_count, bench.size(COUNTING_SECONDS, 1.0))
     bench.note(COUNT_LONGEST, max(counts) * 1000)
     bench.note(COUNT_LONG, _long_a_minute(counts))
-    with tempfile.TemporaryFile(buffering=0) as file:
-
-        def append() -> None:
-            if file.write(block) and file.tell() >= MOST_APPENDED_BYTES:
-                file.truncate(0)
-                file.seek(0)
-
-        append()
-        appends = _own_times(append, bench.size(4.0, 0.1))
+    appends = []
+    for _ in range(bench.size(5, 1)):
+        with tempfile.TemporaryFile(buffering=0) as file:
+            appends += _own_times(lambda: file.write(block), bench.size(0.7, 0.1))
     bench.note(APPEND_LONG, _long_a_minute(appends))
     for measure, share in ((APPEND_USUAL, 0.5), (APPEND_LATE, 0.999), (APPEND_LONGEST, 1.0)):
         bench.note(measure, percentile(appends, share) * 1000)
