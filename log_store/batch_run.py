@@ -29,7 +29,7 @@ class BatchRun:
         self.greatest_timestamp = -1
         self.has_producers = False  # some of them have a producer id
 
-    def add(self, batch: memoryview, head: BatchHead) -> None:
+    def add(self, batch: memoryview | bytearray, head: BatchHead) -> None:
         """Copy a batch to the end."""
         self.positions.append(len(self.data))
         self.heads.append(head)

@@ -20,6 +20,7 @@ from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import KafkaError
 from ottla.wire.headers import encode_response_header
 from ottla.wire.messages.produce import ProduceResponse, TopicProduceResponse
+from ottla.wire.records.header import BatchView
 from ottla.wire.schema import encode_chunks
 
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ottla.server.partition import Partition
     from ottla.server.ready_clients import ReadyClients
     from ottla.wire.chunks import Chunk
-    from ottla.wire.records.header import BatchView
 
 log = logging.getLogger("ottla.server")
 
@@ -38,6 +38,9 @@ _MANY_REQUESTS, _FEW_REQUESTS = 256, 32
 Topic = str | bytes  # its name, or its id in requests that name it by that
 # The partition that is meant, where the answer goes, and version, correlation id, topic and index of a request.
 Request = tuple["Partition", "Outbox", int, int, Topic, int]
+Single = tuple[
+    bytearray, BatchHead
+]  # a batch that is the only one for its partition so far, as most of very many are
 # What became of a batch: the first offset if there is nothing else to say of it, or why it was not appended.
 Result = int | AppendResult | Exception
 
@@ -55,7 +58,7 @@ class GatheredAppends:
         self._clients = clients
         self._now_ms = now_ms
         self._answer = answer
-        self._runs: dict[Partition, BatchRun] = {}
+        self._runs: dict[Partition, BatchRun | Single] = {}
         self._requests: list[Request] = []
         self._bytes = 0
         self._most_requests = _MANY_REQUESTS
@@ -73,8 +76,13 @@ class GatheredAppends:
         requests.append(request)
         run = self._runs.get(partition)
         if run is None:
-            run = self._runs[partition] = BatchRun()
-        run.add(batch, head)
+            self._runs[partition] = (bytearray(batch), head)
+        else:
+            if isinstance(run, tuple):
+                single, run = run, BatchRun()
+                run.add(*single)
+                self._runs[partition] = run
+            run.add(batch, head)
         outbox.settle = self.settle
         self._bytes += len(batch)
         if self._bytes > _MOST_BYTES or len(requests) >= self._most_requests:
@@ -93,7 +101,12 @@ class GatheredAppends:
         self._bytes = 0
         now_ms = self._now_ms()
         self._most_requests = _MANY_REQUESTS
-        results = {partition: self._append(partition, run, now_ms) for partition, run in runs.items()}
+        results = {
+            partition: iter((self._append_single(partition, *run, now_ms),))
+            if isinstance(run, tuple)
+            else self._append(partition, run, now_ms)
+            for partition, run in runs.items()
+        }
         for request in requests:
             result = next(results[request[0]])
             outbox = request[1]
@@ -103,6 +116,18 @@ class GatheredAppends:
                     self._add_answer(request, result)
                 except Exception as error:  # noqa: BLE001 - it is told where the connection ends
                     outbox.failure = error
+
+    def _append_single(self, partition: Partition, data: bytearray, head: BatchHead, now_ms: int) -> Result:
+        """What became of the only batch for a partition."""
+        batch = memoryview(data)
+        try:
+            offset = partition.append_plain(batch, head, now_ms)
+        except Exception as error:  # noqa: BLE001
+            return error
+        if offset is not None:
+            return offset
+        self._most_requests = _FEW_REQUESTS  # the next ones are likely to be of the same kind
+        return _append_one(partition, BatchView(batch), now_ms)
 
     def _append(self, partition: Partition, run: BatchRun, now_ms: int) -> Iterator[Result]:
         """What became of each batch of the run."""

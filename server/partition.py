@@ -115,9 +115,6 @@ class Partition:
     def append_run(self, run: BatchRun, now_ms: int) -> list[int] | None:
         """Append the batches of several producers in one write: the first offset of each; None if each is to be
         appended by itself. Raises KafkaError."""
-        if len(run.heads) == 1:
-            base_offset = self.append_plain(memoryview(run.data), run.heads[0], now_ms)
-            return None if base_offset is None else [base_offset]
         offsets = append_run(self.log, run, self.leader_epoch, now_ms)
         if offsets is not None:
             self._note_append()
