@@ -158,9 +158,9 @@ class Connection:
     def _resume(self) -> None:
         if self._task is None or self._is_needed or self._parked is not None:
             return
-        self._turn_ends = perf_counter() + _TURN_SECONDS
+        assert self._ready_clients is not None
+        self._turn_ends = perf_counter() + self._ready_clients.turn_seconds
         if self._failure is not None or not self._proceed():
-            assert self._ready_clients is not None
             self._is_needed = True
             self._ready_clients.wake(self._wake)
 

@@ -43,6 +43,7 @@ _LIKELY = 3
 _BRISK_SECONDS = 0.0001  # what took longer was much work, beside which it is no matter to be woken
 _FEW_TIMERS = 1000
 _TURN_SECONDS = 0.001
+_SHARERS = 8  # so many have a turn together; with shorter ones, more time would go into beginning them
 _WOKEN_AT_ONCE = 8
 _MOMENT_SECONDS = 0.0001
 INPUT = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR  # or the end of it
@@ -69,6 +70,7 @@ class ReadyClients:
         self._at_end: list[Callable[[], None]] = []
         self._to_wake: deque[Callable[[], None]] = deque()
         self.is_crowded = False  # several clients are served one after the other
+        self.turn_seconds = _TURN_SECONDS  # how long whoever is called should take at most
         self._is_calling = False  # some of these, before their time
         self._left: list[tuple[int, int]] = []  # events of clients who were not served in the last turn
         self._timers: list[Timer] = []
@@ -206,6 +208,7 @@ class ReadyClients:
                 if timer.function is not None:
                     self._soon.append(timer.function)
         if self._soon:
+            self._share_turn(len(self._soon))
             self._call_soon(ends)
         if watch is not None:
             watch.end()
@@ -219,11 +222,15 @@ class ReadyClients:
                 self._soon = soon[number:] + self._soon
                 break
 
+    def _share_turn(self, sharers: int) -> None:
+        self.turn_seconds = _TURN_SECONDS / min(sharers, _SHARERS)
+
     def _call(self, events: list[tuple[int, int]], ends: float) -> bool:
         others = False
         functions = self._functions
         self._left = []
         self.is_crowded = len(events) > 1
+        self._share_turn(len(events))
         for number, (fd, event) in enumerate(events, 1):
             function = functions.get(fd)
             if function is not None:

@@ -354,6 +354,26 @@ async def test_tasks_have_their_turn_between_many_calls(
     assert _calls_in_a_row(order) == in_a_row
 
 
+@pytest.mark.parametrize(("sharers", "parts"), [(1, 1), (4, 4), (20, 8)])
+async def test_those_who_are_served_together_share_a_turn(sharers: int, parts: int) -> None:
+    """So that whoever comes in the midst of many who have much to do need not wait for a whole turn of each."""
+    clients = of_this_run()
+    called: list[float] = []
+    served: list[float] = []
+    with ExitStack() as stack:
+        pairs = [stack.enter_context(pair()) for _ in range(sharers)]
+        for ours, _ in pairs:
+            clients.add(ours, on_input(lambda: served.append(clients.turn_seconds)))
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        for _, theirs in pairs:
+            clients.call_soon(lambda: called.append(clients.turn_seconds))
+            theirs.send(b"x")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        for ours, _ in pairs:
+            clients.remove(ours)
+    assert called[0] == served[0] == module._TURN_SECONDS / parts
+
+
 async def test_clients_have_their_turn_beside_one_that_goes_on_and_on() -> None:
     """As a connection does that sends a very large answer to a quick reader."""
     clients = of_this_run()
