@@ -34,6 +34,7 @@ from ottla.server.late_parts import LateParts
 from ottla.server.limits import Limits
 from ottla.server.log_catalog import LogCatalog, StorageFailed
 from ottla.server.maintenance import Maintenance
+from ottla.server.own_threads import run_in_thread
 from ottla.server.partition_table import PartitionTable
 from ottla.server.producer_ids import ProducerIds
 from ottla.server.registry import Registry, load_registry
@@ -181,7 +182,7 @@ class Broker:
             with trio.CancelScope(shield=True):
                 now_ms = self.now_ms()
                 with self.storage.metadata_must_not_fail():
-                    plan = await trio.to_thread.run_sync(self._plan_and_write, planner, now_ms)
+                    plan: Plan[Results] = await run_in_thread(self._plan_and_write, planner, now_ms)
                 if plan.records:
                     delta = self.store.apply_appended()
                     self.settling = True

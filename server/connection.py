@@ -71,6 +71,7 @@ class Connection:
         self._turn_ends = 0.0
         self._ready_clients = ready_clients
         self._task: trio.lowlevel.Task | None = None  # while it waits to be needed
+        self._is_proceeding = False  # whoever is called first meanwhile may be this connection itself
         self._is_needed = False  # it is about to be woken
         self._rest: Coroutine[Any, Any, None] | None = None  # what the task has to await before anything else
         self._parked: ParkedAnswer | None = None  # the request that waits without the task
@@ -102,6 +103,8 @@ class Connection:
             self.has_ended = True
             self._failure = None  # whose traceback leads back here
             self._leave_parked()
+            if self._rest is not None:
+                self._rest.close()
             if self._ready_clients is not None:
                 self._ready_clients.remove(self._sock)
             self._drop_buffer()
@@ -156,7 +159,7 @@ class Connection:
         self._resume()
 
     def _resume(self) -> None:
-        if self._task is None or self._is_needed or self._parked is not None:
+        if self._task is None or self._is_needed or self._parked is not None or self._is_proceeding:
             return
         assert self._ready_clients is not None
         self._turn_ends = perf_counter() + self._ready_clients.turn_seconds
@@ -177,6 +180,7 @@ class Connection:
         """Answer and receive. Returns whether that was all; if not, something is to be awaited, this connection has had
         its share of the loop, or it has ended."""
         self._has_more = False
+        self._is_proceeding = True
         try:
             has_some = self._end - self._start >= 4 or self._outbox.size_bytes or self._outbox.failure
             if (not has_some or self._answer_frames()) and self._receive():
@@ -185,6 +189,8 @@ class Connection:
         except Exception as failure:  # noqa: BLE001 - the task raises it, where all ends of a connection are told
             self._failure = failure
             return False
+        finally:
+            self._is_proceeding = False
 
     def _receive(self) -> bool:
         while self._may_have_more and not self._stopping:
@@ -237,7 +243,7 @@ class Connection:
                 return False
             if outbox.size_bytes > _FLUSH_BYTES and not self._send():
                 return False
-            if left and perf_counter() > self._turn_ends:
+            if left >= 4 and perf_counter() > self._turn_ends:
                 return self._give_way()
         if outbox.size_bytes:
             if self._ready_clients is not None:

@@ -122,6 +122,8 @@ class GatheredAppends:
         batch = memoryview(data)
         try:
             offset = partition.append_plain(batch, head, now_ms)
+        except KafkaError as error:
+            return error.alone()
         except Exception as error:  # noqa: BLE001
             return error
         if offset is not None:
@@ -137,7 +139,7 @@ class GatheredAppends:
             if offsets is not None:
                 return iter(offsets)
         except KafkaError as error:  # the first has met it; the others meet what it has left
-            refused.append(error)
+            refused.append(error.alone())
         except Exception as error:  # noqa: BLE001
             return iter([error] * len(run.heads))
         self._most_requests = _FEW_REQUESTS  # the next ones are likely to be of the same kind
@@ -163,6 +165,8 @@ class GatheredAppends:
 def _append_one(partition: Partition, batch: BatchView, now_ms: int) -> Result:
     try:
         return partition.append_prepared(batch, now_ms)
+    except KafkaError as error:
+        return error.alone()
     except Exception as error:  # noqa: BLE001
         return error
 

@@ -9,6 +9,7 @@ not the message they claim to be: no answer is possible and the connection is cl
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Self
 
 
 class ErrorCode(IntEnum):
@@ -180,6 +181,11 @@ class KafkaError(Exception):
     @property
     def message(self) -> str:
         return self.code.message if self.detail is None else self.detail
+
+    def alone(self) -> Self:
+        """Itself, without what led to it: to be kept where that leads to, which would be a circle."""
+        self.__context__ = None
+        return self.with_traceback(None)
 
     def __str__(self) -> str:
         return f"{self.code.name}: {self.message}"

@@ -148,7 +148,7 @@ def _plan_resources(
             changes = changes_of(resource)
             _check_change(image, key, changes, config)
         except KafkaError as error:
-            errors.append(error)
+            errors.append(error.alone())
             continue
         errors.append(None)
         records += _records(image, key, changes)

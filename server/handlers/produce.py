@@ -281,6 +281,10 @@ async def _flush(produce: _Produce) -> None:
 async def _go_on(produce: _Produce, steps: Iterator[None]) -> ProduceResponse | None:
     """Take the steps that are left in turns with other connections, then do what takes long."""
     await _take_in_turns(steps)
+    return await _do_what_takes_long(produce)
+
+
+async def _do_what_takes_long(produce: _Produce) -> ProduceResponse | None:
     await produce.run_costly()
     answer = produce.answer()
     await _flush(produce)
@@ -332,12 +336,12 @@ def handle_produce(context: RequestContext, request: ProduceRequest):  # type: i
     topics = request.topic_data
     if len(topics) == 1 and len(topics[0].partition_data) == 1:  # as most have
         produce.run_only(topics[0], topics[0].partition_data[0])
-        return _go_on(produce, iter(())) if produce.costly or produce.flushes else produce.answer()
+        return _do_what_takes_long(produce) if produce.costly or produce.flushes else produce.answer()
     turn_ends = perf_counter() + TURN_SECONDS
     steps = produce.run()
     for _ in steps:
         if perf_counter() > turn_ends:
             return _go_on(produce, steps)
     if produce.costly or produce.flushes:
-        return _go_on(produce, steps)
+        return _do_what_takes_long(produce)
     return produce.answer()

@@ -28,6 +28,7 @@ from ottla.wire.schema import decode
 from tests.native.brokers import open_broker, prepare_all
 from tests.native.test_fetch import Answers
 from tests.native.test_requests import request_frame
+from tests.server.circles import garbage_in_circles
 
 CLIENTS, PARTITIONS, NOW_MS = 4, 4, 1_700_000_000_000
 
@@ -185,6 +186,29 @@ async def test_all_clients_write_to_the_same_partitions(sides: tuple[Side, Side]
         for side in sides:
             side.crowd.end_pass()
     same_in_the_end(*sides)
+
+
+@pytest.mark.parametrize("clients", [1, CLIENTS])
+async def test_batches_that_are_refused_make_no_garbage_in_circles(
+    sides: tuple[Side, Side], clients: int
+) -> None:
+    """An error leads to all that was gathered with it."""
+    side = sides[0]
+    (topic_id,) = side.broker.partitions.indexes[1]
+    frames = [
+        produce(topic_id, 9, plain_batch(producer_id=1, producer_epoch=0, base_sequence=sequence))
+        for sequence in (0, 7)
+    ]
+    side.send(0, frames[0])
+    side.crowd.end_pass()
+    with garbage_in_circles() as names:
+        for client in range(clients):
+            side.send(client, frames[1])
+        side.crowd.end_pass()
+    answer = side.outboxes[0].frames[-1]
+    (refused,) = decode(ProduceResponse, 9, answer[9:]).responses[0].partition_responses
+    assert refused.error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert names == set()
 
 
 async def test_a_disk_that_refuses(sides: tuple[Side, Side], monkeypatch: pytest.MonkeyPatch) -> None:

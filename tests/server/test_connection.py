@@ -5,14 +5,17 @@ import logging
 import socket
 import struct
 from time import perf_counter
+from typing import Any
 
 import pytest
 import trio
 import trio.testing
 
-from ottla.server.connection import BASE_BUFFER_BYTES
+from ottla.server.connection import BASE_BUFFER_BYTES, Connection
 from ottla.server.dispatch import CloseConnection
 from ottla.server.memory_budget import MemoryBudget
+from ottla.server.output import Outbox
+from ottla.server.ready_clients import ready_clients
 from tests.server.echoing import (
     MAX_FRAME_BYTES,
     connected,
@@ -61,6 +64,34 @@ async def test_a_burst_takes_turns_with_other_connections(monkeypatch: pytest.Mo
         assert await other.receive(7) == framed(b"one")
         assert await greedy.receive(900) == framed(*[b"burst"] * 100)
     assert handled.index(b"one") < 50
+
+
+async def test_a_turn_that_ends_at_the_beginning_of_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not even the length of the next one is nothing to go on with: the connection is not busy and can stop."""
+    ticks = itertools.count()
+    monkeypatch.setattr("ottla.server.connection.perf_counter", lambda: next(ticks) / 1000)
+
+    class NotAnswering:
+        def connection_closed(self) -> None:
+            """Nothing is kept for a connection."""
+
+        def answer(self, frame: memoryview, outbox: Outbox) -> None:
+            """As to a request with acks=0."""
+
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    dispatcher: Any = NotAnswering()
+    connection = Connection(
+        ours, "test:1", dispatcher, MemoryBudget(1000), MAX_FRAME_BYTES, 0.0, ready_clients()
+    )
+    with theirs:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(connection.serve)
+            theirs.send(framed(b"x") + b"\0\0")
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            assert not connection.busy
+            connection.stop()
+    assert connection.has_ended
 
 
 async def test_a_peer_that_left_is_noticed_while_its_request_waits() -> None:

@@ -1,17 +1,21 @@
 """What the collector is kept from: only in a process that is the broker's own."""
 
 import gc
-import logging
 
 import pytest
 
 from compat_tests.raw_client import ConnectionClosed, RawClient
 from compat_tests.raw_groups import wait_for_coordinator
 from compat_tests.raw_topics import create_topic, fetch_records, produce
-from ottla.server import garbage
+from ottla.server import exchange, garbage
+from ottla.server.turns import QUICK_ELEMENTS
 from ottla.testing import Broker
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.metadata import MetadataRequest
+from tests.server.bad_frames import request
+from tests.server.circles import garbage_in_circles
+from tests.server.random_requests import RandomRequests
+from tests.server.test_random_requests import NAMES, SERVED, Client, is_unanswered, topic_ids
 
 
 def test_the_process_of_somebody_else_is_left_alone() -> None:
@@ -67,22 +71,33 @@ def test_a_broker_makes_no_garbage_in_circles() -> None:
     with Broker() as broker:
         with RawClient.to(broker.bootstrap) as raw:
             create_topic(raw, "t")
-        gc.collect()
-        logging.disable()  # its records keep what they tell of
-        gc.disable()
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        try:
+        with garbage_in_circles() as names:
             _come_and_go(broker)
-            gc.collect()
-            found = {
-                type(each).__qualname__ for each in gc.garbage if type(each).__module__.startswith("ottla.")
-            }
-        finally:
-            gc.set_debug(0)
-            gc.garbage.clear()
-            gc.enable()
-            logging.disable(logging.NOTSET)
-    assert found == set()
+    assert names == set()
+
+
+@pytest.mark.parametrize("quick_elements", [QUICK_ELEMENTS, 0])
+def test_no_request_makes_garbage_in_circles(monkeypatch: pytest.MonkeyPatch, quick_elements: int) -> None:
+    """Nor when it is refused, whether in the loop or by a worker thread."""
+    monkeypatch.setattr(exchange, "QUICK_ELEMENTS", quick_elements)
+    with Broker() as broker:
+        client = Client(broker)
+        found = {}
+        for registration in SERVED:
+            version = registration.max_version
+            requests = RandomRequests(registration.api_key, NAMES, topic_ids(client))
+            drawn = [requests.draw(registration.request_type, version) for _ in range(20)]
+            frames = [request(message, version) for message in drawn if not is_unanswered(message)]
+            for frame in frames:
+                client.ask(frame)  # what the first of its kind needs is made
+            with garbage_in_circles() as names:
+                for frame in frames:
+                    client.ask(frame)
+                    client.ask(frame[:-1] + b"\xff")
+            if names:
+                found[registration.api_key.name] = names
+        client.close()
+    assert found == {}
 
 
 def _come_and_go(broker: Broker) -> None:

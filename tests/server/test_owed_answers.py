@@ -3,6 +3,7 @@
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -24,6 +25,7 @@ class Owing:
         self._clients = clients
         self._owed: list[tuple[Outbox, bytes]] = []
         self.were_owed = 0
+        self.on_settled: Callable[[], None] | None = None
         self.waiting: list[Waiting] = []
 
     def connection_closed(self) -> None:
@@ -55,6 +57,8 @@ class Owing:
                 outbox.failure = CloseConnection("it could not be done")
             elif outbox.failure is None:
                 outbox.add_frame([frame])
+        if owed and self.on_settled is not None:
+            self.on_settled()
 
 
 @asynccontextmanager
@@ -151,10 +155,7 @@ async def test_a_request_that_waits_behind_what_is_owed() -> None:
         for number, frame in enumerate((b"wait60", b"wait61")):
             await trio.testing.wait_all_tasks_blocked(0.01)
             assert len(dispatcher.waiting) == number + 1
-            waiting = dispatcher.waiting[number]
-            waiting.is_ready = True
-            assert waiting.wake is not None
-            waiting.wake()
+            _let_go_on(dispatcher.waiting[number])
             assert await first.receive(10) == framed(frame)
         assert await first.receive(7) == framed(b"now")
 
@@ -171,14 +172,51 @@ async def test_what_is_owed_and_cannot_be_given() -> None:
 
 async def test_a_turn_that_ends_amid_what_is_owed(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is sent when the connection has its next turn."""
-    monkeypatch.setattr("ottla.server.connection._TURN_SECONDS", -1)
-    dispatcher = Owing(of_this_run())
+    ready = of_this_run()
+    monkeypatch.setattr(ready, "_share_turn", lambda _: setattr(ready, "turn_seconds", -1))
+    dispatcher = Owing(ready)
     sent = framed(b"owe 1", b"owe 2", b"now", b"owe 3")
     async with connections(dispatcher, 3) as clients:
         for client in clients:
             client.send_now(sent)
         for client in clients:
             assert await client.receive(len(sent)) == sent
+
+
+async def test_what_was_owed_is_sent_while_the_next_requests_are_answered() -> None:
+    """A pass may take so long that the answer is not sent in it, and more may have come by the next one: the connection
+    that is called to send what was owed is the one that is at work, and must not begin in the midst of that."""
+    dispatcher = Owing(of_this_run())
+    fills_buffer = [b"now" + bytes(BASE_BUFFER_BYTES // 16 - 7)] * 16
+    behind = framed(*fills_buffer, b"wait60", *fills_buffer, b"wait61")
+    async with connections(dispatcher, 4) as clients:
+
+        def take_long() -> None:
+            dispatcher.on_settled = None
+            clients[1].send_now(behind)
+            ends = perf_counter() + 0.002
+            while perf_counter() < ends:
+                pass
+
+        dispatcher.on_settled = take_long
+        for client in clients:
+            client.send_now(framed(b"owe"))
+        for client in clients:
+            assert await client.receive(7) == framed(b"owe")
+        assert await clients[1].receive(BASE_BUFFER_BYTES) == framed(*fills_buffer)
+        for number, waiting in enumerate((b"wait60", b"wait61")):
+            await trio.testing.wait_all_tasks_blocked(0.01)
+            assert len(dispatcher.waiting) == number + 1
+            _let_go_on(dispatcher.waiting[number])
+            assert await clients[1].receive(10) == framed(waiting)
+            if number == 0:
+                assert await clients[1].receive(BASE_BUFFER_BYTES) == framed(*fills_buffer)
+
+
+def _let_go_on(waiting: Waiting) -> None:
+    waiting.is_ready = True
+    assert waiting.wake is not None
+    waiting.wake()
 
 
 async def test_the_end_of_a_pass() -> None:
