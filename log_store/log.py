@@ -458,6 +458,11 @@ class Log:
         with failing(self, "delete"):
             return deletion.delete_records_before(self, offset)
 
+    def delete_before_log_start(self) -> int:
+        """Delete segments that lie before the log start, at most SEGMENTS_AT_ONCE; returns how many."""
+        with failing(self, "delete"):
+            return deletion.delete_before_log_start(self)
+
     def delete_old_segments(self, now_ms: int) -> int:
         """Delete what retention.ms, retention.bytes and the log start allow, at most SEGMENTS_AT_ONCE; returns how many
         segments."""

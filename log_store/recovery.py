@@ -76,6 +76,7 @@ def load(
     _load_segments(log, names, now_ms)
     log.log_start_offset = log_start_offset
     if log.segments:
+        _leave_out_before_log_start(log, log_start_offset)
         log.log_start_offset = max(log_start_offset, log.segments[0].base_offset)
         first = _first_to_scan(log, clean=clean, recovery_point=recovery_point)
         trusted = first is None
@@ -100,6 +101,15 @@ def load(
     log.recovery_point = log.log_end_offset if clean else min(recovery_point, log.log_end_offset)
     _load_producers(log, trusted, now_ms)
     log.configure(log.segments[-1])
+
+
+def _leave_out_before_log_start(log: Log, log_start_offset: int) -> None:
+    """Segments that were still to be deleted: nobody reads them, and they may never have been flushed, so that they say
+    nothing about what is lost."""
+    count = log.slot_of(log_start_offset)
+    if count > 0:
+        removed, log.segments = log.segments[:count], log.segments[count:]
+        log.remove_segments(removed)
 
 
 def _load_producers(log: Log, trusted: bool, now_ms: int) -> None:

@@ -19,6 +19,7 @@ from ottla.log_store.compaction.cleaner import remove_leftovers
 from ottla.log_store.compaction.job import CleanedGroup, CleaningFailed, CleaningResult
 from ottla.log_store.compaction.log_cleaning import CleaningResources, DirtyLog, dirtiest, look_at
 from ottla.log_store.compaction.swap import SegmentSwap
+from ottla.log_store.deletion import SEGMENTS_AT_ONCE
 from ottla.log_store.durability import failed
 from ottla.log_store.log import Log
 from ottla.server.cleaner_process import CleanerDied, CleanerProcess
@@ -126,7 +127,7 @@ class LogCleaner:
                     await process.end()
                     await trio.to_thread.run_sync(remove_leftovers, each.fs, directory)
             self._cleaning.discard(each)
-        self._delete_old_segments(each)
+        await self._delete_old_segments(each)
         return done
 
     async def _clean(self, dirty: DirtyLog, process: CleanerProcess) -> bool:
@@ -168,13 +169,15 @@ class LogCleaner:
             return False
         return True
 
-    def _delete_old_segments(self, each: Log) -> None:
+    async def _delete_old_segments(self, each: Log) -> None:
         """What retention left out while the log was being cleaned."""
-        if not each.is_closed and each.failure is None:
-            try:
-                each.delete_old_segments(self._broker.now_ms())
-            except KafkaError as error:
-                log.error("retention failed partition=%s error=%s", each.name, error)
+        try:
+            while not each.is_closed and each.failure is None:
+                if each.delete_old_segments(self._broker.now_ms()) < SEGMENTS_AT_ONCE:
+                    break
+                await trio.lowlevel.checkpoint()
+        except KafkaError as error:
+            log.error("retention failed partition=%s error=%s", each.name, error)
 
     def _failed(self, each: Log, answer: CleaningFailed) -> None:
         if answer.errno is None:

@@ -34,7 +34,8 @@ def in_pieces(topics: Iterable[Topic], most: int) -> Iterator[list[Topic]]:
     for topic in topics:
         left: Sequence[Any] = topic.partitions
         while len(left) > room:
-            piece.append(_part_of(topic, left[:room]))
+            if room:
+                piece.append(_part_of(topic, left[:room]))
             yield piece
             piece, left, room = [], left[room:], most
         if left:

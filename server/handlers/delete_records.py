@@ -8,12 +8,10 @@ POLICY_VIOLATION. The client's timeout is for replicas to follow; one replica is
 
 from __future__ import annotations
 
-from functools import partial
-
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.registry import serves
-from ottla.server.turns import map_in_turns
+from ottla.server.turns import Turns
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
@@ -25,8 +23,9 @@ from ottla.wire.messages.delete_records import (
 _NO_WATERMARK = -1
 
 
-def _delete(context: RequestContext, topic: str, wanted: tuple[int, int]) -> DeleteRecordsPartitionResult:
-    index, offset = wanted
+async def _delete(
+    context: RequestContext, topic: str, index: int, offset: int, turns: Turns
+) -> DeleteRecordsPartitionResult:
     try:
         partition = context.broker.partitions.by_name(topic, index)
         if is_internal_topic(topic):
@@ -34,7 +33,11 @@ def _delete(context: RequestContext, topic: str, wanted: tuple[int, int]) -> Del
         policy = partition.log.config.cleanup_policy
         if "compact" in policy and "delete" not in policy:
             raise KafkaError(ErrorCode.POLICY_VIOLATION)
-        low_watermark = partition.log.delete_records_before(offset)
+        log = partition.log
+        low_watermark = log.delete_records_before(offset)
+        await turns.rest()
+        while not log.is_closed and log.delete_before_log_start():
+            await turns.rest()
     except KafkaError as error:
         return DeleteRecordsPartitionResult(
             partition_index=index, low_watermark=_NO_WATERMARK, error_code=error.code
@@ -55,6 +58,7 @@ async def handle_delete_records(
     response = DeleteRecordsResponse()
     for name, offsets in wanted.items():
         if offsets:
-            results = await map_in_turns(partial(_delete, context, name), offsets.items())
+            async with Turns() as turns:
+                results = [await _delete(context, name, *each, turns) for each in offsets.items()]
             response.topics.append(DeleteRecordsTopicResult(name=name, partitions=results))
     return response

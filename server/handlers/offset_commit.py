@@ -1,6 +1,7 @@
 """OffsetCommit (8), versions 2-10: keep how far a group has read.
 
-Topics and partitions that do not exist are refused one by one; the others are handed to the group.
+Topics and partitions that do not exist are refused one by one; the others are handed to the group. Very many are, piece
+by piece, as if each had come by itself: a topic that is deleted meanwhile is not known any more to the next one.
 
 - 2-4 carry a retention time of their own.
 - 10 names topics by id: UNKNOWN_TOPIC_ID where there is none.
@@ -9,14 +10,12 @@ Topics and partitions that do not exist are refused one by one; the others are h
 from __future__ import annotations
 
 from copy import copy
-from functools import partial
 from typing import Any
 
 from ottla.group_coordinator.offset_requests import commit_error
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
 from ottla.server.topic_pieces import ask_in_pieces, put_together
-from ottla.server.turns import work_in_thread
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -34,26 +33,27 @@ def handle_offset_commit(context: RequestContext, request: OffsetCommitRequest) 
     """Commit what can be committed."""
     if context.has_many_elements:
         return _commit_many(context, request)
-    known, refused = _sorted_out(context, request)
-    if refused:
-        return (
-            _commit_some(context, request, known, refused) if known else OffsetCommitResponse(topics=refused)
-        )
-    return _commit(context, request, known) if known else OffsetCommitResponse()
+    known, refused = _sorted_out(context, request.topics)
+    if not known:
+        return OffsetCommitResponse(topics=refused)
+    answer = _commit(context, request, known)
+    return _put_together(refused, answer) if refused else answer
+
+
+async def _put_together(refused: list[OffsetCommitResponseTopic], waiting: Any) -> OffsetCommitResponse:
+    answer: OffsetCommitResponse = waiting if isinstance(waiting, OffsetCommitResponse) else await waiting
+    return OffsetCommitResponse(topics=put_together([refused, answer.topics]))
 
 
 async def _commit_many(context: RequestContext, request: OffsetCommitRequest) -> OffsetCommitResponse:
-    known, refused = await work_in_thread(_sorted_out, context, request)
-    return await _commit_some(context, request, known, refused)
+    _, refused = _sorted_out(context, [topic for topic in request.topics if not topic.partitions])
 
+    def commit(topics: list[OffsetCommitRequestTopic]) -> Any:
+        known, unknown = _sorted_out(context, topics)
+        refused.extend(unknown)
+        return _commit(context, request, known) if known else OffsetCommitResponse()
 
-async def _commit_some(
-    context: RequestContext,
-    request: OffsetCommitRequest,
-    known: list[OffsetCommitRequestTopic],
-    refused: list[OffsetCommitResponseTopic],
-) -> OffsetCommitResponse:
-    answers: list[OffsetCommitResponse] = await ask_in_pieces(known, partial(_commit, context, request))
+    answers: list[OffsetCommitResponse] = await ask_in_pieces(request.topics, commit)
     return OffsetCommitResponse(topics=put_together([refused, *(answer.topics for answer in answers)]))
 
 
@@ -69,12 +69,12 @@ def _commit(
 
 
 def _sorted_out(
-    context: RequestContext, request: OffsetCommitRequest
+    context: RequestContext, topics: list[OffsetCommitRequestTopic]
 ) -> tuple[list[OffsetCommitRequestTopic], list[OffsetCommitResponseTopic]]:
     """What exists, and the answer to the rest."""
     known: list[OffsetCommitRequestTopic] = []
     refused: list[OffsetCommitResponseTopic] = []
-    for topic in request.topics:
+    for topic in topics:
         _sort_out(context, topic, known, refused)
     return known, refused
 

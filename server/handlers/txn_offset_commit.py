@@ -47,7 +47,7 @@ async def handle_txn_offset_commit(
     context: RequestContext, request: TxnOffsetCommitRequest
 ) -> TxnOffsetCommitResponse:
     """Commit what can be committed."""
-    known, refused = await work_in_thread_if(context.has_many_elements, _sorted_out, context, request)
+    known, refused = await work_in_thread_if(context.has_many_elements, _sorted_out, context, request.topics)
     if not known:
         return TxnOffsetCommitResponse(topics=refused)
     try:
@@ -57,8 +57,7 @@ async def handle_txn_offset_commit(
     except KafkaError as error:
         answers = [_refuse(context, known, error)]
     else:
-        commit = partial(_commit, context, request, verification)
-        answers = await ask_in_pieces(known, commit)
+        answers = await ask_in_pieces(known, partial(_commit_known, context, request, verification, refused))
     return TxnOffsetCommitResponse(topics=put_together([refused, *(answer.topics for answer in answers)]))
 
 
@@ -76,6 +75,19 @@ def _commit(
     except KafkaError as error:
         return _refuse(context, topics, error)
     return answer if isinstance(answer, TxnOffsetCommitResponse) else _flushed(context, topics, answer)
+
+
+def _commit_known(
+    context: RequestContext,
+    request: TxnOffsetCommitRequest,
+    verification: Verification | None,
+    refused: list[TxnOffsetCommitResponseTopic],
+    topics: list[TxnOffsetCommitRequestTopic],
+) -> TxnOffsetCommitResponse | Coroutine[Any, Any, TxnOffsetCommitResponse]:
+    """The same, as far as they still exist."""
+    known, unknown = _sorted_out(context, topics)
+    refused.extend(unknown)
+    return _commit(context, request, verification, known) if known else TxnOffsetCommitResponse()
 
 
 async def _flushed(
@@ -119,12 +131,12 @@ async def _verify(
 
 
 def _sorted_out(
-    context: RequestContext, request: TxnOffsetCommitRequest
+    context: RequestContext, topics: list[TxnOffsetCommitRequestTopic]
 ) -> tuple[list[TxnOffsetCommitRequestTopic], list[TxnOffsetCommitResponseTopic]]:
     """What exists, and the answer to the rest."""
     known: list[TxnOffsetCommitRequestTopic] = []
     refused: list[TxnOffsetCommitResponseTopic] = []
-    for topic in request.topics:
+    for topic in topics:
         _sort_out(context, topic, known, refused)
     return known, refused
 
@@ -138,13 +150,15 @@ def _sort_out(
     """Part the partitions of a topic into those that exist and the others."""
     found = context.broker.image.topics_by_name.get(topic.name)
     existing = found.partitions if found is not None else {}
-    unknown = [
-        TxnOffsetCommitResponsePartition(each.partition_index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        for each in topic.partitions
-        if each.partition_index not in existing
-    ]
+    unknown: list[TxnOffsetCommitResponsePartition] = []
+    valid = []
+    for each in topic.partitions:
+        if each.partition_index in existing:
+            valid.append(each)
+        else:
+            error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            unknown.append(TxnOffsetCommitResponsePartition(each.partition_index, error))
     if unknown or found is None:
         refused.append(TxnOffsetCommitResponseTopic(topic.name, unknown))
-    valid = [each for each in topic.partitions if each.partition_index in existing]
     if valid:
         known.append(TxnOffsetCommitRequestTopic(topic.name, valid))

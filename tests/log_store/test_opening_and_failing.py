@@ -1,5 +1,6 @@
 """A log directory: how its logs are opened, what it forgets of deleted ones, and how it fails."""
 
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,11 @@ from typing import Any
 import pytest
 
 from ottla.config.topic_config import TopicConfig
+from ottla.log_store.deletion import SEGMENTS_AT_ONCE
 from ottla.log_store.directory import LogDirectory
 from ottla.log_store.log import Log
 from ottla.wire.errors import KafkaError
-from tests.log_store.batches import NOW_MS, TOPIC_ID, append, batch, values_from
+from tests.log_store.batches import NOW_MS, TOPIC_ID, append, batch, new_log, values_from
 from tests.log_store.test_faults import FaultyDisk
 
 
@@ -109,3 +111,33 @@ def test_a_disk_error_fails_the_directory(tmp_path: Path) -> None:
     directory.close()
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
     assert not (tmp_path / "recovery-point-offset-checkpoint").exists()
+
+
+def test_what_is_left_before_the_log_start_is_no_damage(tmp_path: Path) -> None:
+    """Segments that were still to be deleted may never have been flushed: a crash may have cut them off, and nobody is
+    to read them."""
+    log = new_log(tmp_path, internal_segment_bytes=400)
+    for number in range(120):
+        append(log, batch(b"%d" % number))
+    log.advance_high_watermark(log.log_end_offset)
+    log.delete_records_before(120)
+    assert len(log.segments) > SEGMENTS_AT_ONCE
+    append(log, batch(b"last"))
+    log.flush()
+    torn = Path(log.segments[2].file.path)
+    log.release()
+    os.truncate(torn, torn.stat().st_size - 20)
+    log = Log.open(
+        log.directory,
+        log.config,
+        now_ms=NOW_MS,
+        clean=False,
+        log_start_offset=120,
+        recovery_point=121,
+        high_watermark=121,
+    )
+    assert values_from(log, 120) == [(120, b"last")]
+    assert log.log_start_offset == 120
+    assert len(log.segments) == 1 or log.segments[1].base_offset > 120
+    assert not torn.exists()
+    log.close()

@@ -28,6 +28,7 @@ def test_pieces_put_together_are_the_whole(sizes: list[int], most: int) -> None:
     lengths = [sum(len(topic.partitions) for topic in piece) for piece in pieces]
     assert all(length == most for length in lengths[:-1])
     assert all(0 < length <= most for length in lengths)
+    assert all(topic.partitions for piece in pieces for topic in piece)
     assert topics == topics_of(sizes)
     assert put_together(pieces) == [topic for topic in topics if topic.partitions]
 

@@ -9,15 +9,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import trio
 
 from compat_tests.raw_client import RawClient, plain
 from compat_tests.raw_groups import wait_for_coordinator
 from compat_tests.raw_topics import create_topic
 from compat_tests.raw_transactions import RawProducer
+from ottla.log_store.deletion import SEGMENTS_AT_ONCE
 from ottla.server import exchange, fetching, topic_pieces, turns
 from ottla.server.handlers import metadata, produce
 from ottla.server.transactions import endings, markers
 from ottla.testing import Broker
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages import (
     add_offsets_to_txn,
     add_partitions_to_txn,
@@ -269,3 +272,59 @@ def _groups(ask: Any) -> None:
     deleted = [delete_topics.DeleteTopicState(name="b")]
     ask(delete_topics.DeleteTopicsRequest(topics=deleted, timeout_ms=10_000), 6, "DeleteTopics with offsets")
     ask(list_groups.ListGroupsRequest(), 5, "ListGroups at the end")
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [(9, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (10, ErrorCode.UNKNOWN_TOPIC_ID)]
+)
+def test_a_topic_that_is_deleted_amid_a_large_commit(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, version: int, error: ErrorCode
+) -> None:
+    """Nothing is committed for it any more, or the next topic of its name would begin there."""
+    with RawClient.to(broker.bootstrap) as raw:
+        ids = {name: create_topic(raw, name) for name in ("a", "b")}
+        wait_for_coordinator(raw, "group")
+
+    def delete_topic() -> None:
+        with RawClient.to(broker.bootstrap) as other:
+            topics = [delete_topics.DeleteTopicState(name="b")]
+            other.send(delete_topics.DeleteTopicsRequest(topics=topics, timeout_ms=10_000), 6)
+
+    class Interrupted(turns.Turns):
+        async def rest(self) -> None:
+            monkeypatch.setattr(topic_pieces, "Turns", turns.Turns)
+            await self.outside(trio.to_thread.run_sync(delete_topic))
+
+    monkeypatch.setattr(exchange, "QUICK_ELEMENTS", 0)
+    monkeypatch.setattr(topic_pieces, "PIECE_PARTITIONS", 1)
+    monkeypatch.setattr(topic_pieces, "Turns", Interrupted)
+    partitions = [offset_commit.OffsetCommitRequestPartition(0, 77, -1, "")]
+    topics = [offset_commit.OffsetCommitRequestTopic(name, ids[name], partitions) for name in ("a", "b")]
+    with RawClient.to(broker.bootstrap) as raw:
+        answer = raw.send(offset_commit.OffsetCommitRequest("group", topics=topics), version)
+        results = [topic.partitions[0].error_code for topic in answer.topics]
+        assert sorted(results) == [ErrorCode.NONE, error]
+        create_topic(raw, "b")
+        wanted = [offset_fetch.OffsetFetchRequestTopics(name, partition_indexes=[0]) for name in ("a", "b")]
+        asked = offset_fetch.OffsetFetchRequest(
+            groups=[offset_fetch.OffsetFetchRequestGroup("group", topics=wanted)]
+        )
+        found = raw.send(asked, 9).groups[0].topics
+        assert {topic.name: topic.partitions[0].committed_offset for topic in found} == {"a": 77, "b": -1}
+
+
+def test_all_segments_before_the_new_start_are_deleted(broker: Broker) -> None:
+    """However many they are."""
+    with RawClient.to(broker.bootstrap) as raw:
+        create_topic(raw, "a", segment_bytes="1048576")
+        records = build_batch([Record(0, 1, None, bytes(600_000), ())])
+        for _ in range(2 * SEGMENTS_AT_ONCE + 5):
+            data = [TopicProduceData("a", partition_data=[PartitionProduceData(0, records)])]
+            answer = raw.send(ProduceRequest(acks=-1, timeout_ms=10_000, topic_data=data), 9)
+            assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+        wanted = [delete_records.DeleteRecordsTopic("a", [delete_records.DeleteRecordsPartition(0, -1)])]
+        answer = raw.send(delete_records.DeleteRecordsRequest(wanted, 10_000), 2)
+        assert answer.topics[0].partitions[0].low_watermark == 2 * SEGMENTS_AT_ONCE + 5
+        asked = describe_log_dirs.DescribeLogDirsRequest([describe_log_dirs.DescribableLogDirTopic("a", [0])])
+        (partition,) = raw.send(asked, 4).results[0].topics[0].partitions
+        assert partition.partition_size < 1_000_000
