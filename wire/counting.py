@@ -23,20 +23,30 @@ Counter = Callable[[Any, int], int]
 @cache
 def element_counter(cls: Any) -> Counter:
     """Counts the elements of a message or structure."""
-    arrays = [(attrgetter(spec.name), _inner(spec)) for spec in specs_of(cls) if _is_counted(spec)]
+    specs = specs_of(cls)
+    arrays = [(attrgetter(spec.name), _inner(spec)) for spec in specs if _is_counted(spec)]
+    structures = [
+        (attrgetter(spec.name), element_counter(spec.structure))
+        for spec in specs
+        if not spec.is_array and spec.structure is not None and _has_elements(spec.structure)
+    ]
 
     def count(obj: Any, limit: int) -> int:
         total = 0
-        for get, count_inner in arrays:
+        for get, count_inner in structures:
+            structure = get(obj)
+            if structure is not None:
+                total += count_inner(structure, limit - total)
+        for get, count_element in arrays:
             elements = get(obj)
             if not elements:
                 continue
             total += len(elements)
-            if count_inner is not None:
+            if count_element is not None:
                 for element in elements:
                     if total > limit:
                         return total
-                    total += count_inner(element, limit - total)
+                    total += count_element(element, limit - total)
         return total
 
     return count
@@ -44,9 +54,9 @@ def element_counter(cls: Any) -> Counter:
 
 @cache
 def element_releaser(cls: Any) -> Callable[[Any], None]:
-    """Empties the arrays of a message or structure, one element after the other."""
+    """Empties the arrays of a message, and those in their elements, one element after the other."""
     arrays = [
-        (attrgetter(spec.name), element_releaser(spec.structure) if _inner(spec) else None)
+        (attrgetter(spec.name), element_releaser(spec.structure) if _has_elements(spec.structure) else None)
         for spec in specs_of(cls)
         if _is_counted(spec)
     ]
@@ -66,8 +76,13 @@ def _is_counted(spec: FieldSpec) -> bool:
     return spec.is_array and (spec.structure is not None or (spec.kind is not None and not spec.kind.code))
 
 
+def _has_elements(structure: Any) -> bool:
+    """Whether there can be any in a structure, or in those that it holds."""
+    return structure is not None and any(
+        _is_counted(spec) or _has_elements(spec.structure) for spec in specs_of(structure)
+    )
+
+
 def _inner(spec: FieldSpec) -> Counter | None:
     """Counts what is in an element, if there can be anything."""
-    if spec.structure is None or not any(map(_is_counted, specs_of(spec.structure))):
-        return None
-    return element_counter(spec.structure)
+    return element_counter(spec.structure) if _has_elements(spec.structure) else None

@@ -2,6 +2,13 @@
 
 from ottla.wire.counting import element_counter, element_releaser
 from ottla.wire.messages.api_versions import ApiVersionsRequest
+from ottla.wire.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
 from ottla.wire.messages.find_coordinator import FindCoordinatorRequest
 from ottla.wire.messages.metadata import (
     MetadataRequest,
@@ -23,6 +30,15 @@ def test_nested_arrays_are_counted() -> None:
         MetadataResponseTopic(partitions=[partition]),
     ]
     assert count(MetadataResponse(topics=topics)) == 2 + 4
+
+
+def test_what_structures_hold_is_counted() -> None:
+    """The assignment of each member, beside the member itself."""
+    assignment = Assignment(
+        [TopicPartitions(topic_name=f"t{number}", partitions=[0, 1]) for number in range(3)]
+    )
+    group = DescribedGroup(members=[Member(assignment=assignment, target_assignment=assignment)] * 2)
+    assert count(ConsumerGroupDescribeResponse(groups=[group])) == 1 + 2 + 2 * 2 * 3
 
 
 def test_strings_are_counted() -> None:
