@@ -43,8 +43,8 @@ class DeletedFile:
 
 
 def delete_records_before(log: Log, offset: int) -> int:
-    """Move the log start to `offset` and delete the segments that lie before, or the first of very many: see
-    `delete_before_log_start` for the others. Returns the log start."""
+    """Move the log start to `offset` and delete the segments that lie before, or the first of very many: the others go
+    when it is called again. Returns the log start."""
     if offset == HIGH_WATERMARK:
         offset = log.high_watermark
     if offset < 0 or offset > log.high_watermark:
@@ -53,15 +53,8 @@ def delete_records_before(log: Log, offset: int) -> int:
             f"Cannot delete up to {offset}: the high watermark of {log.name} is {log.high_watermark}.",
         )
     _advance_log_start(log, offset)
-    delete_before_log_start(log)
+    _delete_first(log, min(log.slot_of(log.log_start_offset), SEGMENTS_AT_ONCE))
     return log.log_start_offset
-
-
-def delete_before_log_start(log: Log) -> int:
-    """Delete segments that lie before the log start, but no more than SEGMENTS_AT_ONCE; returns how many they were."""
-    count = min(log.slot_of(log.log_start_offset), SEGMENTS_AT_ONCE)
-    _delete_first(log, count)
-    return count
 
 
 def delete_old_segments(log: Log, now_ms: int) -> int:

@@ -454,14 +454,10 @@ class Log:
         return True
 
     def delete_records_before(self, offset: int) -> int:
-        """Delete the records below `offset` (-1: below the high watermark); returns the new log start."""
+        """Delete the records below `offset` (-1: below the high watermark); returns the new log start. Of segments before
+        it SEGMENTS_AT_ONCE go at most: `slot_of` tells whether there are more, which go when it is called again."""
         with failing(self, "delete"):
             return deletion.delete_records_before(self, offset)
-
-    def delete_before_log_start(self) -> int:
-        """Delete segments that lie before the log start, at most SEGMENTS_AT_ONCE; returns how many."""
-        with failing(self, "delete"):
-            return deletion.delete_before_log_start(self)
 
     def delete_old_segments(self, now_ms: int) -> int:
         """Delete what retention.ms, retention.bytes and the log start allow, at most SEGMENTS_AT_ONCE; returns how many
@@ -493,9 +489,8 @@ class Log:
     def release(self) -> None:
         """Let go of the files without writing: the log is being deleted, or its disk has failed."""
         self.is_closed = True
-        self.producers.refill_window = (
-            keep_window  # leads back here: the log could only be found by a full collection
-        )
+        # The other one leads back here: the log could only be found by a full collection.
+        self.producers.refill_window = keep_window
         for segment in self.segments:
             segment.release()
 

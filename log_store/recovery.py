@@ -107,7 +107,7 @@ def _leave_out_before_log_start(log: Log, log_start_offset: int) -> None:
     """Segments that were still to be deleted: nobody reads them, and they may never have been flushed, so that they say
     nothing about what is lost."""
     count = log.slot_of(log_start_offset)
-    if count > 0:
+    if count:
         removed, log.segments = log.segments[:count], log.segments[count:]
         log.remove_segments(removed)
 

@@ -38,9 +38,8 @@ _MANY_REQUESTS, _FEW_REQUESTS = 256, 32
 Topic = str | bytes  # its name, or its id in requests that name it by that
 # The partition that is meant, where the answer goes, and version, correlation id, topic and index of a request.
 Request = tuple["Partition", "Outbox", int, int, Topic, int]
-Single = tuple[
-    bytearray, BatchHead
-]  # a batch that is the only one for its partition so far, as most of very many are
+# A batch that is the only one for its partition so far, as most of very many are.
+Single = tuple[bytearray, BatchHead]
 # What became of a batch: the first offset if there is nothing else to say of it, or why it was not appended.
 Result = int | AppendResult | Exception
 

@@ -36,7 +36,8 @@ async def _delete(
         log = partition.log
         low_watermark = log.delete_records_before(offset)
         await turns.rest()
-        while not log.is_closed and log.delete_before_log_start():
+        while not log.is_closed and log.slot_of(low_watermark):
+            log.delete_records_before(low_watermark)
             await turns.rest()
     except KafkaError as error:
         return DeleteRecordsPartitionResult(
