@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.util import module_from_spec
+from importlib.util import find_spec, module_from_spec
 from threading import RLock
 from types import CoroutineType, ModuleType
 from typing import Any
@@ -106,7 +106,10 @@ def _put_off_attrs() -> None:
     attr, attrs = _begin("attr"), _begin("attrs")
     validators: Any = _begin("attr.validators", attr)
     validators.instance_of = _instance_of
-    made = import_module("attr._make")
+    made: Any = _begin("attr._make", attr)
+    # The number that sets the hashes of a class apart is in the text of its functions: the same text needs no compiler.
+    made.hash = _same_in_every_process
+    make_whole(made)
     attr.s, attr.ib = made.attrs, made.attrib  # type: ignore[attr-defined]
     _take(attrs, made, "Factory NOTHING")
     _take(attrs, import_module("attr._next_gen"), "define field frozen mutable")
@@ -147,7 +150,7 @@ def _no_thread_names() -> Iterator[None]:
 
 def _begin(name: str, parent: ModuleType | None = None) -> LateModule:
     """A module with nothing in it yet."""
-    spec = PathFinder.find_spec(name, None if parent is None else parent.__path__)
+    spec = find_spec(name)
     if spec is None:
         raise ImportError(f"there is no module {name}")
     module = module_from_spec(spec)
@@ -179,6 +182,10 @@ def _coroutine_state(coroutine: CoroutineType[Any, Any, Any]) -> str:
 
 def _python_implementation() -> str:
     return "CPython"
+
+
+def _same_in_every_process(text: str) -> int:
+    return int.from_bytes(text.encode()) % sys.hash_info.modulus
 
 
 def _no_library(name: str) -> None:

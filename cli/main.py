@@ -34,11 +34,17 @@ def _serve(arguments: ServeArguments) -> int:
     # Start-up makes objects that stay: collecting among them would only take time. Serving turns it on again.
     gc.disable()
     from ottla.cli.late_modules import put_off_trio
+    from ottla.cli.start_image import StartImage
+    from ottla.wire.compiled_text import use_compiler
 
-    put_off_trio()
+    image = StartImage()
+    image.open()
+    with image.compiling_for_others():
+        put_off_trio()
+    use_compiler(image.compile)
     from ottla.cli.serve import serve
 
-    return serve(arguments, _STARTED)
+    return serve(arguments, image, _STARTED)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import trio
 
 from ottla import native
 from ottla.cli.arguments import ServeArguments
+from ottla.cli.start_image import StartImage
 from ottla.config.broker_config import BrokerConfig
 from ottla.config.definition import ConfigError
 from ottla.config.properties import parse_properties_file
@@ -26,10 +27,12 @@ from ottla.server.log_catalog import StorageFailed
 from ottla.server.loop_lag import LoopLag
 from ottla.server.server import DataError, Server
 from ottla.server.turns import SWITCH_SECONDS
+from ottla.wire.compiled_text import compile_text, use_compiler
 
 log = logging.getLogger("ottla.cli")
 
 _DEFAULT_LISTENER = "127.0.0.1:9092"
+_SAVE_AFTER_SECONDS = 0.4
 
 
 def read_settings(arguments: ServeArguments) -> dict[str, str]:
@@ -65,7 +68,7 @@ def _as_listener(address: str) -> str:
     return f"PLAINTEXT://{host}:{port}"
 
 
-def serve(arguments: ServeArguments, started: float) -> int:
+def serve(arguments: ServeArguments, image: StartImage, started: float) -> int:
     """Run until told to stop. A broker that cannot start says why in one sentence and exits with 1."""
     logging.basicConfig(
         level=arguments.log_level.upper(),
@@ -78,7 +81,7 @@ def serve(arguments: ServeArguments, started: float) -> int:
         log.warning("the compiled part is older than its sources; much slower Python serves for it: run make")
     try:
         config = BrokerConfig.load(read_settings(arguments))
-        return trio.run(_run, Server(config), started)
+        return trio.run(_run, Server(config), image, started)
     except* (ConfigError, MetadataError, DirectoryInUse, DataError, BindError, StorageFailed) as group:
         for error in _leaves(group):
             print(f"ottla: {error}", file=sys.stderr)
@@ -99,15 +102,23 @@ def _leaves(group: BaseExceptionGroup) -> list[BaseException]:
     return found
 
 
-async def _run(server: Server, started: float) -> int:
+async def _run(server: Server, image: StartImage, started: float) -> int:
     lag = LoopLag()
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGUSR1) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_heed_signals, server, lag, signals)
+            nursery.start_soon(_save_soon, image)
             await server.run(on_ready=lambda: _announce(server, started))
             nursery.cancel_scope.cancel()
     lag.tell_at_stop()
     return 0
+
+
+async def _save_soon(image: StartImage) -> None:
+    """When the first clients may have been answered."""
+    await trio.sleep(_SAVE_AFTER_SECONDS)
+    use_compiler(compile_text)
+    await trio.to_thread.run_sync(image.save)
 
 
 async def _heed_signals(server: Server, lag: LoopLag, signals: AsyncIterator[int]) -> None:

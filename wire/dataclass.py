@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 else:
     from operator import attrgetter, ge, gt, le, lt
 
+    from ottla.wire.compiled_text import code_of
+
     _MISSING = object()
     _LEFT_BEHIND = ("__dict__", "__weakref__")
 
@@ -125,7 +127,8 @@ else:
                 body.append(f" _set_{number}(self, {value})")
             else:
                 body.append(f" self.{name} = {value}")
-        exec(f"def __init__({', '.join(parameters)}):\n" + "\n".join(body), given)
+        text = f"def __init__({', '.join(parameters)}):\n" + "\n".join(body)
+        exec(code_of(text, "<constructor>"), given)
         constructor = given["__init__"]
         constructor.__qualname__ = f"{cls.__qualname__}.__init__"
         return constructor

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from ottla.wire.compiled_text import code_of
 from ottla.wire.uuids import ZERO_UUID
 
 T = TypeVar("T")
@@ -304,7 +305,8 @@ def finish(cls: type) -> None:
             given[f"_default_{number}"] = spec.fresh_default()
             parameters.append(f"{name}=_default_{number}")
             body.append(f" self.{name} = {name}")
-    exec(f"def __init__({', '.join(parameters)}):\n" + ("\n".join(body) or " pass"), given)
+    text = f"def __init__({', '.join(parameters)}):\n" + ("\n".join(body) or " pass")
+    exec(code_of(text, "<constructor>"), given)
     constructor = given["__init__"]
     constructor.__qualname__ = f"{cls.__qualname__}.__init__"
     attributes: Any = cls

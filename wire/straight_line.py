@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ottla.wire.compile_decode import MAX_ORDINARY_ELEMENTS, fixed_format, smallest_size
+from ottla.wire.compiled_text import code_of
 from ottla.wire.errors import NotOrdinary
 from ottla.wire.fields import RECORDS, STRING, FieldSpec, finish, specs_of
 from ottla.wire.primitives import ONE_BYTE, read_unsigned_varint, unsigned_varint
@@ -53,7 +54,7 @@ class _Function:
         return name
 
     def compiled(self, name: str, title: str) -> Any:
-        exec(compile("\n".join(self.lines), f"<{title}>", "exec"), self.names)
+        exec(code_of("\n".join(self.lines), f"<{title}>"), self.names)
         return self.names[name]
 
 
