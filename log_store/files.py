@@ -26,6 +26,10 @@ logger = logging.getLogger("ottla.log_store")
 Buffer = bytes | bytearray | memoryview
 
 _SMALL_FILE_BYTES: Final = 65_536
+_BLOCK_BYTES: Final = 512  # as stat counts them
+FIRST_ROOM_BYTES: Final = 4 * 1024 * 1024  # smaller files do without
+# Not worth giving back: file systems take some for themselves, and a full segment has less than a batch left.
+_LEFT_OVER_BYTES: Final = 1024 * 1024
 _QUICKLY_FREED_BYTES: Final = 4 * 1024 * 1024
 
 LOG_SUFFIX: Final = ".log"
@@ -75,13 +79,15 @@ OS_FILE_SYSTEM: Final[FileSystem] = OsFileSystem()
 class LogFile:
     """One open segment file: its descriptor and how many bytes of it are valid."""
 
-    __slots__ = ("_close", "fd", "fs", "path", "size")
+    __slots__ = ("_close", "fd", "fs", "path", "room_end", "room_mark", "size")
 
     def __init__(self, fs: FileSystem, path: str, fd: int, size: int) -> None:
         self.fs = fs
         self.path = path
         self.fd = fd
         self.size = size
+        self.room_end = 0  # up to where there is room on the disk, if that was made (see file_room)
+        self.room_mark = FIRST_ROOM_BYTES  # from where on more of it should be made before an append
         self._close = fs.close  # kept: at interpreter exit the module may be gone before its objects
 
     @classmethod
@@ -97,7 +103,12 @@ class LogFile:
     def open(cls, fs: FileSystem, path: str) -> LogFile:
         """An existing file, all of whose bytes are taken as valid."""
         fd = fs.open(path, os.O_RDWR | os.O_CLOEXEC, 0o644)
-        return cls(fs, path, fd, os.fstat(fd).st_size)
+        status = os.fstat(fd)
+        file = cls(fs, path, fd, status.st_size)
+        taken = status.st_blocks * _BLOCK_BYTES
+        if taken > status.st_size + _LEFT_OVER_BYTES:  # it was not closed
+            file.room_end = taken
+        return file
 
     def fileno(self) -> int:
         return self.fd
@@ -120,10 +131,11 @@ class LogFile:
         self.size = position + length
 
     def truncate(self, size: int) -> None:
-        """Cut to `size` valid bytes, and cut off what was preallocated. A file that has this length stays as it is:
-        retention may go by the time of its last change."""
-        if os.fstat(self.fd).st_size != size:
+        """Cut to `size` valid bytes, and cut off what was preallocated. A file that has this length and not much room
+        beyond stays as it is: retention may go by the time of its last change."""
+        if self.room_end > size + _LEFT_OVER_BYTES or os.fstat(self.fd).st_size != size:
             self.fs.ftruncate(self.fd, size)
+            self.room_end, self.room_mark = 0, FIRST_ROOM_BYTES
         self.size = size
 
     def fsync(self) -> None:

@@ -446,7 +446,8 @@ class Log:
 
     def advance_high_watermark(self, offset: int) -> bool:
         """Let consumers see everything below `offset`; True if that is more than before."""
-        offset = min(offset, self.log_end_offset)
+        if offset > self.log_end_offset:
+            offset = self.log_end_offset
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset
@@ -454,8 +455,8 @@ class Log:
         return True
 
     def delete_records_before(self, offset: int) -> int:
-        """Delete the records below `offset` (-1: below the high watermark); returns the new log start. Of segments before
-        it SEGMENTS_AT_ONCE go at most: `slot_of` tells whether there are more, which go when it is called again."""
+        """Delete the records below `offset` (-1: below the high watermark); returns the new log start. At most
+        SEGMENTS_AT_ONCE of the segments before it go: `slot_of` tells whether there are more, for another call."""
         with failing(self, "delete"):
             return deletion.delete_records_before(self, offset)
 

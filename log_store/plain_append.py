@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from ottla.log_store.log import Log
 
 
-def append_plain(log: Log, batch: memoryview, head: BatchHead, leader_epoch: int, now_ms: int) -> int | None:
+def append_plain(
+    log: Log, batch: memoryview | bytearray, head: BatchHead, leader_epoch: int, now_ms: int
+) -> int | None:
     """Append a batch that was found to be ordinary, as those of a BatchRun are; returns its first offset. None says
     that something has to be done before it or looked at, and nothing has happened: it is to be appended the usual
     way. KafkaError if the disk refused."""
@@ -26,13 +28,14 @@ def append_plain(log: Log, batch: memoryview, head: BatchHead, leader_epoch: int
         if entry is None:
             return None
     segment = log.segments[-1]
-    position = segment.file.size
+    file = segment.file
+    position, size = file.size, len(batch)
     base_offset = log.log_end_offset
     end_offset = base_offset + records
     offset_index, time_index, epochs = segment.offset_index, segment.time_index, log.leader_epochs
     if (
         not position  # the first batch says how old a segment is
-        or position + len(batch) > log.segment_bytes
+        or position + size > log.segment_bytes
         or offset_index.entries >= offset_index.max_entries
         or time_index.entries + 1 >= time_index.max_entries
         or end_offset - segment.base_offset > LARGEST_RELATIVE_OFFSET
@@ -44,9 +47,10 @@ def append_plain(log: Log, batch: memoryview, head: BatchHead, leader_epoch: int
         return None
     patch(batch, 0, base_offset, leader_epoch)
     try:
-        segment.append(batch, base_offset, end_offset - 1, timestamp)
+        file.append(batch)
     except OSError as error:
         raise failed(log, "append", error) from error
+    segment.note_batch(position, size, base_offset, end_offset - 1, timestamp)
     log.log_end_offset = producers.map_end_offset = end_offset
     if entry is not None:
         last_sequence = (sequence + records - 1) & LAST_SEQUENCE

@@ -166,7 +166,9 @@ class Segment:
 
     def waited_for_roll_ms(self, now_ms: int, timestamp: int) -> int:
         """How old the segment is: by the timestamps of its records if they have some, else by the clock."""
-        first = self.first_batch_timestamp
+        first = self._first_batch_timestamp
+        if first is None:
+            first = self.first_batch_timestamp
         return timestamp - first if first >= 0 else now_ms - self.created_ms
 
     # ---- writing

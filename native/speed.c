@@ -12,6 +12,7 @@ static PyMethodDef *const method_tables[] = {
     ottla_index_methods,
     ottla_lz4_methods,
     ottla_memory_methods,
+    ottla_room_methods,
 };
 
 static int add_functions(PyObject *module) {

@@ -10,7 +10,7 @@ from ottla.server.context import RequestContext
 from ottla.server.exchange import CloseConnection, Exchange, add_response
 from ottla.server.output import Outbox
 from ottla.server.parked import ParkedAnswer
-from ottla.server.quick_answers import QuickAnswer
+from ottla.server.quick_answers import Preparation, QuickAnswer
 from ottla.server.registry import Registration, Registry
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage
@@ -52,8 +52,10 @@ class Dispatcher:
             quick_answer = self._quick_answers.get(frame[1])
             if quick_answer is not None:
                 answer = quick_answer(frame, outbox)
-                if answer:
+                if answer is True or isinstance(answer, ParkedAnswer):
                     return None if answer is True else answer
+                if answer:
+                    return self._answer_after(answer, frame, outbox)
         if outbox.settle is not None:
             outbox.settle()
         try:
@@ -74,6 +76,16 @@ class Dispatcher:
         if version in registration.ready_versions:
             return exchange.handle(body)
         return exchange.prepare_and_handle(body)
+
+    async def _answer_after(self, prepare: Preparation, frame: memoryview, outbox: Outbox) -> None:
+        """Do what has to be done before, then ask again."""
+        await outbox.flush()
+        await prepare()
+        rest = self.answer(frame, outbox)
+        if isinstance(rest, ParkedAnswer):
+            await rest.wait(outbox)
+        elif rest is not None:
+            await rest
 
 
 def _refuse_api_versions(registration: Registration, header: RequestHeader, outbox: Outbox) -> None:

@@ -100,15 +100,17 @@ class GatheredAppends:
         self._bytes = 0
         now_ms = self._now_ms()
         self._most_requests = _MANY_REQUESTS
-        results = {
-            partition: iter((self._append_single(partition, *run, now_ms),))
-            if isinstance(run, tuple)
-            else self._append(partition, run, now_ms)
-            for partition, run in runs.items()
-        }
+        of_runs: dict[Partition, Iterator[Result]] = {}
         for request in requests:
-            result = next(results[request[0]])
-            outbox = request[1]
+            partition, outbox, _, _, _, _ = request
+            run = runs[partition]
+            if isinstance(run, tuple):
+                result = self._append_single(partition, *run, now_ms)
+            else:
+                results = of_runs.get(partition)
+                if results is None:
+                    results = of_runs[partition] = self._append(partition, run, now_ms)
+                result = next(results)
             outbox.settle = None
             if outbox.failure is None:
                 try:
@@ -118,9 +120,8 @@ class GatheredAppends:
 
     def _append_single(self, partition: Partition, data: bytearray, head: BatchHead, now_ms: int) -> Result:
         """What became of the only batch for a partition."""
-        batch = memoryview(data)
         try:
-            offset = partition.append_plain(batch, head, now_ms)
+            offset = partition.append_plain(data, head, now_ms)
         except KafkaError as error:
             return error.alone()
         except Exception as error:  # noqa: BLE001
@@ -128,7 +129,7 @@ class GatheredAppends:
         if offset is not None:
             return offset
         self._most_requests = _FEW_REQUESTS  # the next ones are likely to be of the same kind
-        return _append_one(partition, BatchView(batch), now_ms)
+        return _append_one(partition, BatchView(memoryview(data)), now_ms)
 
     def _append(self, partition: Partition, run: BatchRun, now_ms: int) -> Iterator[Result]:
         """What became of each batch of the run."""

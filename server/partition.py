@@ -105,7 +105,7 @@ class Partition:
         self._note_append()
         return result
 
-    def append_plain(self, batch: memoryview, head: BatchHead, now_ms: int) -> int | None:
+    def append_plain(self, batch: memoryview | bytearray, head: BatchHead, now_ms: int) -> int | None:
         """Append an ordinary batch: its first offset; None if it is to be appended as any other. Raises KafkaError."""
         base_offset = append_plain(self.log, batch, head, self.leader_epoch, now_ms)
         if base_offset is not None:

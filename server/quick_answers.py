@@ -8,8 +8,9 @@ nothing has happened and the request goes the usual way, which knows every case 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from ottla.log_store.validation import FOREVER_MS
 from ottla.native import speed
@@ -18,6 +19,7 @@ from ottla.server.internal_topics import INTERNAL_TOPICS
 from ottla.server.log_ends import end_of_log
 from ottla.server.output import Outbox
 from ottla.server.parked import ParkedAnswer
+from ottla.server.room_ahead import make_room_ahead
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import KafkaError
 from ottla.wire.records.header import CODEC_MASK, TRANSACTIONAL_BIT, BatchView, crc_matches, patch
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
     from ottla.server.broker import Broker
     from ottla.server.ready_clients import ReadyClients
 
-# Takes a frame and puts the answer to it into the outbox, or returns what waits for it. False if the request has to go
-# the usual way.
-QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | bool]
+# What has to be done before a request can be answered.
+Preparation = Callable[[], Coroutine[Any, Any, None]]
+# Takes a frame and puts the answer to it into the outbox, or returns what waits for it, or what has to be done before
+# it is asked again. False if the request has to go the usual way.
+QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | Preparation | bool]
 
 _TOPIC_IDS_SINCE = 13
 # As native/produce.c tells them: of a small one the checksum has been looked at.
@@ -57,7 +61,7 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
     now = broker.now_ms
     gathered = None if clients is None else GatheredAppends(clients, now, produce_answer)
 
-    def answer(frame: memoryview, outbox: Outbox) -> bool:
+    def answer(frame: memoryview, outbox: Outbox) -> Preparation | bool:
         found = read_produce(frame)
         if found is None:
             return False
@@ -77,6 +81,11 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
             or log.flush_messages != FOREVER_MS
         ):
             return False
+        file = log.segments[-1].file
+        if file.size + end - begin > file.room_mark:
+            if outbox.settle is not None:
+                outbox.settle()
+            return partial(make_room_ahead, log, end - begin)
         data = frame[begin:end]
         if plainness == _PLAIN_AND_SMALL and gathered is not None and gathered.is_open():
             gathered.add(data, head, (partition, outbox, version, correlation_id, topic, index))
@@ -122,7 +131,7 @@ def _fetch(broker: Broker) -> QuickAnswer:
     quick: QuickAnswer | None = None
     ready_versions = broker.registry[ApiKey.FETCH].ready_versions
 
-    def answer(frame: memoryview, outbox: Outbox) -> ParkedAnswer | bool:
+    def answer(frame: memoryview, outbox: Outbox) -> ParkedAnswer | Preparation | bool:
         nonlocal quick
         if len(frame) < _HEADER_BYTES or frame[_VERSION_AT] not in ready_versions:
             return False  # its codecs may be needed when it has waited

@@ -11,6 +11,7 @@ Advertised from 0, because librdkafka turns compression off when the range begin
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from ottla.server.internal_topics import is_internal_topic
 from ottla.server.own_threads import OwnThreads
 from ottla.server.partition import Partition
 from ottla.server.registry import serves
+from ottla.server.room_ahead import make_room_ahead
 from ottla.server.turns import TURN_SECONDS, Turns, work_in_thread
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.produce import (
@@ -53,6 +55,7 @@ _TOPIC_IDS_SINCE = 13
 _ZSTD_SINCE = 7
 _ADMIN_CLIENT_ID = "__admin_client"
 _TO_COME = PartitionProduceResponse()
+_LARGE_BYTES = 32 * 1024  # less than that seldom needs more room than there is
 
 # The batch, and where in which list its answer goes.
 _Costly = tuple[TopicProduceData, PartitionProduceData, list[PartitionProduceResponse], int]
@@ -112,6 +115,19 @@ class _Produce:
                 if entry is None or not entry.has_ongoing_txn(found[1]):
                     return False
         return True
+
+    def without_room(self) -> list[tuple[Log, int]]:
+        """The logs for which room should be made before, and for how much."""
+        found = []
+        for topic in self._request.topic_data:
+            for data in topic.partition_data:
+                if data.records is not None and len(data.records) >= _LARGE_BYTES:
+                    with suppress(KafkaError):  # the append reports it
+                        log = self._find(topic, data.index).log
+                        file = log.segments[-1].file
+                        if file.size + len(data.records) > file.room_mark:
+                            found.append((log, len(data.records)))
+        return found
 
     def begin_transaction(self) -> TransactionalProduce:
         """Whose steps find out whom the coordinator must be asked about."""
@@ -297,6 +313,14 @@ async def _take_in_turns(steps: Iterator[None]) -> None:
             await turns.rest()
 
 
+async def _make_room_then_append(
+    produce: _Produce, without_room: list[tuple[Log, int]]
+) -> ProduceResponse | None:
+    for log, size in without_room:
+        await make_room_ahead(log, size)
+    return await _go_on(produce, produce.run())
+
+
 async def _ask_then_append(produce: _Produce, transaction: TransactionalProduce) -> ProduceResponse | None:
     await transaction.ask()
     return await _go_on(produce, produce.run())
@@ -333,6 +357,9 @@ def handle_produce(context: RequestContext, request: ProduceRequest):  # type: i
             return produce.answer()
         if transaction.must_ask:
             return _ask_then_append(produce, transaction)
+    without_room = produce.without_room()
+    if without_room:
+        return _make_room_then_append(produce, without_room)
     topics = request.topic_data
     if len(topics) == 1 and len(topics[0].partition_data) == 1:  # as most have
         produce.run_only(topics[0], topics[0].partition_data[0])
