@@ -9,7 +9,16 @@ from compat_tests.broker_process import BrokerProcess
 from compat_tests.ottla_process import OttlaProcess
 
 PATIENCE_SECONDS = 10
-FIGURES = ("p50_ms", "p99_ms", "p999_ms", "max_ms", "work_p999_ms", "work_max_ms", "garbage_max_ms")
+FIGURES = (
+    "p50_ms",
+    "p99_ms",
+    "p999_ms",
+    "max_ms",
+    "work_p999_ms",
+    "work_max_ms",
+    "blocked_max_ms",
+    "garbage_max_ms",
+)
 LONG_PASSES, SECONDS = "long_passes", "seconds"
 _LINE = re.compile(r"loop lag (.*)")
 _FIGURE = re.compile(r"(\w+)=([\d.]+)")

@@ -60,6 +60,8 @@ How late Ottla's event loop was for somebody who came at any moment of a part, i
 when it gets SIGUSR1 (`server/loop_lag.py`), while it has its turn. p50, p99 and p99.9 are medians of the rounds, in
 each of which they are the mean of the turns, which count by their length; max is the worst of all. A
 process that waits for a core is late, too, so this is as much of the machine as of the broker when all cores are busy;
+*blocked* is the longest in a usual round that it neither worked nor waited for a core, but slept in the midst of its
+work, as when a disk keeps it waiting, or a worker thread has the interpreter.
 *own* is the CPU time that the loop's thread used between two waits, and *in* the functions that were under way when
 that was most. It is left empty where it was too short to be seen. *usual max* is the median of the rounds of what is
 longest in each, *garbage* the longest collection, *long* how many passes of more than 5 ms of own time there were in a
@@ -161,8 +163,8 @@ def machine_table(part: Part, results: PartResults) -> str:
 def lag_table(found: Sequence[tuple[Part, PartResults]]) -> str:
     """A row for each part in which the loop was looked at."""
     lines = [
-        "| part | p50 | p99 | p99.9 | max | own p99.9 | usual max | own max | garbage | long | in |",
-        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
+        "| part | p50 | p99 | p99.9 | max | blocked | own p99.9 | usual max | own max | garbage | long | in |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|",
     ]
     for part, results in found:
         lags = results.lags(OTTLA)
@@ -170,6 +172,7 @@ def lag_table(found: Sequence[tuple[Part, PartResults]]) -> str:
             cells = [
                 *(_figure(lags, name, statistics.median) for name in ("p50_ms", "p99_ms", "p999_ms")),
                 _figure(lags, "max_ms", max),
+                _figure(lags, "blocked_max_ms", statistics.median),
                 _figure(lags, "work_p999_ms", statistics.median),
                 _figure(lags, "work_max_ms", statistics.median),
                 _figure(lags, "work_max_ms", max),

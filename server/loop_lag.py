@@ -10,6 +10,9 @@ A broker that gets no core, or whose worker threads hold the interpreter, is lat
 lengths of the passes stands the CPU time that the loop's own thread used in those of a millisecond and more. Asking
 for it is a system call, which is made once in a millisecond: what was used up to a millisecond before is counted, too.
 
+What is left of a pass without that and without the time in which the thread waited for a core, which the kernel counts
+for each thread, it was blocked: by the disk, or by a worker thread that has the interpreter.
+
 What the loop was doing in the pass that worked longest is told with it (see loop_places). Passes that worked for more
 than a few milliseconds are counted, and the first of them told one by one. On a virtual machine a thread is also
 charged for what the host does in its place: one that only counts has such passes, too.
@@ -19,7 +22,10 @@ further one writes a line on the time since the one before.
 """
 
 import logging
+import os
 from collections.abc import Iterable
+from contextlib import suppress
+from threading import get_native_id
 from time import perf_counter, thread_time
 
 import trio
@@ -35,6 +41,7 @@ _WORK_SECONDS = 0.001
 _LONG_SECONDS = 0.005
 _TOLD_LONG_PASSES = 20  # of a stretch
 _BUCKETS = 8 * 40
+_SCHEDSTAT_BYTES = 100  # three numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +55,7 @@ class LagReport:
     max_ms: float
     work_p999_ms: float
     work_max_ms: float
+    blocked_max_ms: float
     garbage_max_ms: float
     long_passes: int
     longest_work: str
@@ -78,12 +86,40 @@ class Lengths:
         ]
 
 
+class CoreWaits:
+    """For how long a thread could have run and had no core, as far as the system tells."""
+
+    def __init__(self) -> None:
+        self._fd = -1
+
+    def __del__(self) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Of the thread that calls this."""
+        self.close()
+        with suppress(OSError):  # not Linux, or not told
+            self._fd = os.open(f"/proc/self/task/{get_native_id()}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        """Look no more."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def seconds(self) -> float:
+        """All of it so far."""
+        return int(os.pread(self._fd, _SCHEDSTAT_BYTES, 0).split()[1]) / 1e9 if self._fd >= 0 else 0.0
+
+
 class LoopLag(trio.abc.Instrument):
     """Notes how long the loop works between two waits."""
 
     def __init__(self) -> None:
         self._is_measuring = False
         self._places = LoopPlaces()
+        self._core_waits = CoreWaits()
+        self._longest_block = 0.0
         self._forget()
 
     def tell(self) -> None:
@@ -92,7 +128,8 @@ class LoopLag(trio.abc.Instrument):
             report = self.report()
             log.info(
                 "loop lag seconds=%.3f p50_ms=%.3f p99_ms=%.3f p999_ms=%.3f max_ms=%.3f "
-                "work_p999_ms=%.3f work_max_ms=%.3f garbage_max_ms=%.3f long_passes=%d longest_work=%s",
+                "work_p999_ms=%.3f work_max_ms=%.3f blocked_max_ms=%.3f garbage_max_ms=%.3f long_passes=%d "
+                "longest_work=%s",
                 report.seconds,
                 report.p50_ms,
                 report.p99_ms,
@@ -100,6 +137,7 @@ class LoopLag(trio.abc.Instrument):
                 report.max_ms,
                 report.work_p999_ms,
                 report.work_max_ms,
+                report.blocked_max_ms,
                 report.garbage_max_ms,
                 report.long_passes,
                 report.longest_work,
@@ -108,6 +146,7 @@ class LoopLag(trio.abc.Instrument):
             self._is_measuring = True
             trio.lowlevel.add_instrument(self)
             self._places.watch()
+            self._core_waits.open()
             clients = ready_clients()
             if clients is not None:
                 clients.watch = self
@@ -125,6 +164,7 @@ class LoopLag(trio.abc.Instrument):
         self._is_measuring = False
         trio.lowlevel.remove_instrument(self)
         self._places.unwatch()
+        self._core_waits.close()
         clients = ready_clients()
         if clients is not None:
             clients.watch = None
@@ -151,17 +191,19 @@ class LoopLag(trio.abc.Instrument):
         self._places.is_working = False
         seconds = now - self._pass_began
         if seconds > _SHORT_SECONDS:
-            work_before = self._work_seconds
+            work_before, waited_before = self._work_seconds, self._waited_seconds
             if seconds > _WORK_SECONDS:
                 self._ask(now)
-            self.note(seconds, self._work_seconds - work_before)
+            self.note(seconds, self._work_seconds - work_before, self._waited_seconds - waited_before)
 
     def _ask(self, now: float) -> None:
         self._asked_at = now
         self._work_seconds = thread_time()
+        self._waited_seconds = self._core_waits.seconds()
 
-    def note(self, seconds: float, work_seconds: float) -> None:
-        """Count a pass of this length, of which the loop's thread worked so much if it is known."""
+    def note(self, seconds: float, work_seconds: float, waited_seconds: float = 0.0) -> None:
+        """Count a pass of this length, of which the loop's thread worked so much and waited so long for a core, if that
+        is known."""
         self._passes.note(seconds)
         if work_seconds:
             work_seconds = min(work_seconds, seconds)
@@ -169,6 +211,9 @@ class LoopLag(trio.abc.Instrument):
             if work_seconds > self._work.longest:
                 self._longest_work = place
             self._work.note(work_seconds)
+            blocked = seconds - work_seconds - waited_seconds
+            if blocked > self._longest_block:
+                self._longest_block = blocked
             if work_seconds > _LONG_SECONDS:
                 self._long_passes += 1
                 if self._long_passes <= _TOLD_LONG_PASSES:
@@ -190,6 +235,7 @@ class LoopLag(trio.abc.Instrument):
             self._passes.longest * 1000,
             work_p999,
             self._work.longest * 1000,
+            self._longest_block * 1000,
             self._places.longest_collection * 1000,
             self._long_passes,
             self._longest_work,
@@ -201,6 +247,7 @@ class LoopLag(trio.abc.Instrument):
         self._passes, self._work = Lengths(), Lengths()
         self._longest_work = NOWHERE
         self._long_passes = 0
+        self._longest_block = 0.0
         self._places.longest_collection = 0.0
 
 

@@ -98,6 +98,7 @@ def test_sections_of_others_stay(tmp_path: Path) -> None:
     found = two_rounds()
     for each in found.rounds:
         each[OTTLA].lag = {"p50_ms": 0.1, "p99_ms": 1.0, "p999_ms": 2.0, "max_ms": 3.0, "work_max_ms": 1.0}
+        each[OTTLA].lag["blocked_max_ms"] = 0.5
     found.rounds[1][OTTLA].lag["work_max_ms"] = 2.0
     found.rounds[1][OTTLA].longest_work = "connection.on_ready/log.append/files.append"
     save(found, quick=True)
@@ -107,7 +108,7 @@ def test_sections_of_others_stay(tmp_path: Path) -> None:
     assert "quick" in written
     assert "old" not in written
     assert "Words.\nFigures are medians of 2 rounds.\n\n|  | Ottla |" in written
-    assert "| produce | 0.10 ms | 1.00 ms | 2.00 ms | 3.00 ms |" in written
+    assert "| produce | 0.10 ms | 1.00 ms | 2.00 ms | 3.00 ms | 0.50 ms |" in written
     assert "| 1.50 ms | 2.00 ms | | | `log.append` → `files.append` |" in written
     assert "![" in written
 

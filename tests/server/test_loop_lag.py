@@ -3,6 +3,7 @@
 import logging
 import re
 import signal
+import sys
 
 import pytest
 import trio
@@ -10,7 +11,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from compat_tests.eventually import eventually
 from compat_tests.ottla_process import OttlaProcess
-from ottla.server.loop_lag import LoopLag, lateness
+from ottla.server.loop_lag import CoreWaits, LoopLag, lateness
 
 
 def test_a_single_long_pass_makes_few_moments_late() -> None:
@@ -62,6 +63,7 @@ async def test_a_line_for_each_time_it_is_asked(caplog: pytest.LogCaptureFixture
     assert " long_passes=1 " in told
     assert " max_ms=250.000" in told
     assert "work_max_ms=125.000" in told
+    assert "blocked_max_ms=125.000" in told
     assert " max_ms=250.000" not in at_stop
 
 
@@ -85,6 +87,27 @@ def test_work_is_not_more_than_the_pass() -> None:
     lag = LoopLag()
     lag.note(0.002, 0.003)
     assert lag.report().work_max_ms == 2
+
+
+def test_who_neither_works_nor_waits_for_a_core_is_blocked() -> None:
+    """The longest of what is left of a pass counts."""
+    lag = LoopLag()
+    lag.note(0.1, 0.01, 0.07)
+    lag.note(0.2, 0.15, 0.04)
+    lag.note(0.005, 0.005, 0.001)
+    assert lag.report().blocked_max_ms == pytest.approx(20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_waiting_for_a_core_is_told_of_the_thread_that_asks() -> None:
+    """It only grows; nothing is told before it is opened, and after it is closed."""
+    waits = CoreWaits()
+    assert waits.seconds() == 0
+    waits.open()
+    first = waits.seconds()
+    assert 0 <= first <= waits.seconds()
+    waits.close()
+    assert waits.seconds() == 0
 
 
 def test_long_passes_are_told_one_by_one_up_to_a_number(caplog: pytest.LogCaptureFixture) -> None:
