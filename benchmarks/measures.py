@@ -28,7 +28,6 @@ class Aim:
     ratio_at_most: float | None = None
     value_at_least: float | None = None
     value_at_most: float | None = None
-    or_ratio_at_most: float | None = None  # what is asked for where the value is more
 
     def is_met(self, ratio: float, value: float, limit: str) -> bool:
         """Whether a ratio and Ottla's own figure are as they should be."""
@@ -37,11 +36,8 @@ class Aim:
             (at_least is None or ratio >= at_least)
             and (self.ratio_at_most is None or ratio <= self.ratio_at_most)
             and (self.value_at_least is None or limit == "client" or value >= self.value_at_least)
-            and (self.value_at_most is None or value <= self.value_at_most or self._is_near_enough(ratio))
+            and (self.value_at_most is None or value <= self.value_at_most)
         )
-
-    def _is_near_enough(self, ratio: float) -> bool:
-        return self.or_ratio_at_most is not None and ratio <= self.or_ratio_at_most
 
     def _at_least(self, limit: str) -> float | None:
         asks_for_more = self.ratio_at_least is not None or self.value_at_least is not None
@@ -58,10 +54,7 @@ class Aim:
         if self.value_at_least is not None and limit != "client":
             found.append(f"≥ {self.value_at_least:g} {unit}")
         if self.value_at_most is not None:
-            most = f"≤ {self.value_at_most:g} {unit}"
-            found.append(
-                most if self.or_ratio_at_most is None else f"{most} or ≤ {self.or_ratio_at_most:g} × Kafka's"
-            )
+            found.append(f"≤ {self.value_at_most:g} {unit}")
         return ", ".join(found)
 
     def ratio(self, limit: str = "") -> float | None:

@@ -107,18 +107,25 @@ async def _run(server: Server, image: StartImage, started: float) -> int:
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGUSR1) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_heed_signals, server, lag, signals)
-            nursery.start_soon(_save_soon, image)
-            await server.run(on_ready=lambda: _announce(server, started))
+
+            def on_ready() -> None:
+                _announce(server, started)
+                nursery.start_soon(_save_soon, image)
+
+            await server.run(on_ready=on_ready)
             nursery.cancel_scope.cancel()
     lag.tell_at_stop()
     return 0
 
 
 async def _save_soon(image: StartImage) -> None:
-    """When the first clients may have been answered."""
+    """When the first clients may have been answered. Whatever goes wrong, the broker does not need it."""
     await trio.sleep(_SAVE_AFTER_SECONDS)
     use_compiler(compile_text)
-    await trio.to_thread.run_sync(image.save)
+    try:
+        await trio.to_thread.run_sync(image.save)
+    except Exception:
+        log.exception("what the start has read could not be kept for the next one")
 
 
 async def _heed_signals(server: Server, lag: LoopLag, signals: AsyncIterator[int]) -> None:

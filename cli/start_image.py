@@ -53,9 +53,8 @@ class StartImage:
     def open(self) -> None:
         """Read the file if there is one, and serve from it from now on."""
         self._before = frozenset(sys.modules)
-        with suppress(
-            OSError, EOFError, ValueError, TypeError
-        ):  # there is none that could be used: another is written
+        # Where there is none that could be used, this start writes another one.
+        with suppress(OSError, EOFError, ValueError, TypeError, AttributeError):
             self._modules, self._texts = _read(self._path)
         sys.meta_path.insert(0, self)
 
@@ -116,21 +115,26 @@ class StartImage:
 
     def save(self) -> None:
         """Write down what this start used, if not all of it was here, and serve no more."""
-        if not sys.dont_write_bytecode and os.access(os.path.dirname(self._path), os.W_OK):
-            found: dict[str, Module] = {}
-            for name, module in [*sys.modules.items()]:
-                if name not in self._before and name not in self._served and type(module) is not LateModule:
-                    entry = _entry(name, module)
-                    if entry is not None:
-                        found[name] = entry
-            texts: dict[tuple[str, str], Buffer] = {}
-            for key, code in [*self._compiled.items()]:
-                texts[key] = marshal.dumps(code)
-            if found or texts:
-                if len(self._texts) < _MOST_TEXTS:
-                    texts.update(self._texts)
-                _write(self._path, self._modules | found, texts)
-        self.close()
+        try:
+            if not sys.dont_write_bytecode and os.access(os.path.dirname(self._path), os.W_OK):
+                self._save()
+        finally:
+            self.close()
+
+    def _save(self) -> None:
+        found: dict[str, Module] = {}
+        for name, module in sys.modules.copy().items():
+            if name not in self._before and name not in self._served and type(module) is not LateModule:
+                entry = _entry(name, module)
+                if entry is not None:
+                    found[name] = entry
+        texts: dict[tuple[str, str], Buffer] = {}
+        for key, code in self._compiled.copy().items():
+            texts[key] = marshal.dumps(code)
+        if found or texts:
+            if len(self._texts) < _MOST_TEXTS:
+                texts.update(self._texts)
+            _write(self._path, self._modules | found, texts)
 
 
 def _own_path() -> str:
@@ -173,7 +177,7 @@ def _write(path: str, modules: dict[str, Module], texts: dict[tuple[str, str], B
     content = len(index).to_bytes(_LENGTH_BYTES) + index + codes
     beside = f"{path}.{os.getpid()}"
     try:
-        with open(beside, "xb") as file:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb") as file:
             file.write(_HEADER + source_hash(content) + content)
         os.replace(beside, path)
     except OSError:  # not ours to write to: starts stay as they are
@@ -207,7 +211,7 @@ def _place(path: Any, name: str, is_package: bool) -> str | None:
 def _entry(name: str, module: Any) -> Module | None:
     """The code of its source; None where there is none, or it changes just now."""
     spec = getattr(module, "__spec__", None)
-    if spec is None or not isinstance(spec.loader, SourceFileLoader) or spec.origin is None:
+    if spec is None or type(spec.loader) not in (SourceFileLoader, _Loader) or spec.origin is None:
         return None
     try:
         before = os.stat(spec.origin)

@@ -43,8 +43,8 @@ class DeletedFile:
 
 
 def delete_records_before(log: Log, offset: int) -> int:
-    """Move the log start to `offset` and delete the segments that lie before, or the first of very many: the others go
-    when it is called again. Returns the log start."""
+    """Move the log start to `offset` and delete the segments that lie before, SEGMENTS_AT_ONCE at most: `slot_of` tells
+    whether there are more, which go when it is called again. Returns the log start."""
     if offset == HIGH_WATERMARK:
         offset = log.high_watermark
     if offset < 0 or offset > log.high_watermark:

@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from ottla.native import speed
 from ottla.wire.errors import ErrorCode, KafkaError
 
 logger = logging.getLogger("ottla.log_store")
@@ -30,6 +31,7 @@ _BLOCK_BYTES: Final = 512  # as stat counts them
 FIRST_ROOM_BYTES: Final = 4 * 1024 * 1024  # smaller files do without
 # Not worth giving back: file systems take some for themselves, and a full segment has less than a batch left.
 _LEFT_OVER_BYTES: Final = 1024 * 1024
+_LARGE_BATCH_BYTES: Final = 8 * 1024 * 1024
 _QUICKLY_FREED_BYTES: Final = 4 * 1024 * 1024
 
 LOG_SUFFIX: Final = ".log"
@@ -56,6 +58,12 @@ class FileSystem(Protocol):
     def rename(self, source: str, target: str) -> None: ...
     def unlink(self, path: str) -> None: ...
     def mkdir(self, path: str) -> None: ...
+    def reserve(self, fd: int, begin: int, length: int) -> int: ...
+
+
+def _reserve(fd: int, begin: int, length: int) -> int:
+    """Set blocks aside beyond the end of a file; zero, or the errno of what is in the way."""
+    return errno.ENOTSUP if speed is None else int(speed.reserve(fd, begin, length))
 
 
 class OsFileSystem:
@@ -71,6 +79,7 @@ class OsFileSystem:
     rename: Any = staticmethod(os.replace)
     unlink: Any = staticmethod(os.unlink)
     mkdir: Any = staticmethod(os.mkdir)
+    reserve: Any = staticmethod(_reserve)
 
 
 OS_FILE_SYSTEM: Final[FileSystem] = OsFileSystem()
@@ -105,9 +114,9 @@ class LogFile:
         fd = fs.open(path, os.O_RDWR | os.O_CLOEXEC, 0o644)
         status = os.fstat(fd)
         file = cls(fs, path, fd, status.st_size)
-        taken = status.st_blocks * _BLOCK_BYTES
-        if taken > status.st_size + _LEFT_OVER_BYTES:  # it was not closed
-            file.room_end = taken
+        left_over = status.st_blocks * _BLOCK_BYTES - file.size
+        if _LEFT_OVER_BYTES < left_over < file.size // 2 + _LARGE_BATCH_BYTES:  # it was not closed
+            file.room_end = file.size + left_over
         return file
 
     def fileno(self) -> int:

@@ -446,8 +446,7 @@ class Log:
 
     def advance_high_watermark(self, offset: int) -> bool:
         """Let consumers see everything below `offset`; True if that is more than before."""
-        if offset > self.log_end_offset:
-            offset = self.log_end_offset
+        offset = min(offset, self.log_end_offset)
         if offset <= self.high_watermark:
             return False
         self.high_watermark = offset
@@ -455,8 +454,7 @@ class Log:
         return True
 
     def delete_records_before(self, offset: int) -> int:
-        """Delete the records below `offset` (-1: below the high watermark); returns the new log start. At most
-        SEGMENTS_AT_ONCE of the segments before it go: `slot_of` tells whether there are more, for another call."""
+        """Delete the records below `offset` (-1: the high watermark), few segments at a time; returns the log start."""
         with failing(self, "delete"):
             return deletion.delete_records_before(self, offset)
 

@@ -48,9 +48,9 @@ def append_plain(
     patch(batch, 0, base_offset, leader_epoch)
     try:
         file.append(batch)
+        segment.note_batch(position, size, base_offset, end_offset - 1, timestamp)
     except OSError as error:
         raise failed(log, "append", error) from error
-    segment.note_batch(position, size, base_offset, end_offset - 1, timestamp)
     log.log_end_offset = producers.map_end_offset = end_offset
     if entry is not None:
         last_sequence = (sequence + records - 1) & LAST_SEQUENCE

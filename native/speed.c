@@ -11,7 +11,6 @@ static PyMethodDef *const method_tables[] = {
     ottla_compaction_methods,
     ottla_index_methods,
     ottla_lz4_methods,
-    ottla_memory_methods,
     ottla_room_methods,
 };
 

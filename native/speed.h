@@ -19,7 +19,6 @@ extern PyMethodDef ottla_fetch_methods[];
 extern PyMethodDef ottla_crc32c_methods[];
 extern PyMethodDef ottla_compaction_methods[];
 extern PyMethodDef ottla_index_methods[];
-extern PyMethodDef ottla_memory_methods[];
 extern PyMethodDef ottla_room_methods[];
 
 /* The CRC-32C of some bytes. */

@@ -11,9 +11,11 @@ buffer is valid until its handler has answered.
 
 import errno
 import logging
+import mmap
 import socket
 import struct
 from collections.abc import Coroutine
+from contextlib import suppress
 from select import EPOLLIN
 from time import perf_counter
 from typing import Any
@@ -61,7 +63,7 @@ class Connection:
         self._max_frame_bytes = max_frame_bytes
         self._scope = trio.CancelScope()
         self._stopping = False
-        self._buffer = bytearray()
+        self._buffer: bytearray | mmap.mmap = bytearray()
         self._view = memoryview(self._buffer)
         self._reserved_bytes = 0
         self._wanted_bytes = 0  # of the budget, which has to be waited for
@@ -139,12 +141,10 @@ class Connection:
         except OSError:
             return True
 
-    def trim(self) -> bool:
-        """Give the buffer of a quiet connection back, if it has one."""
-        if self.busy or self._start != self._end or not self._buffer:
-            return False
-        self._drop_buffer()
-        return True
+    def trim(self) -> None:
+        """Give the buffer of a quiet connection back."""
+        if not self.busy and self._start == self._end:
+            self._drop_buffer()
 
     # ---- what is done at once
 
@@ -446,7 +446,7 @@ class Connection:
 
     def _grow(self, size: int) -> None:
         held = self._end - self._start
-        grown = bytearray(size)
+        grown = _new_buffer(size)
         grown[:held] = self._buffer[self._start : self._end]
         self._buffer = grown
         self._view = memoryview(grown)
@@ -457,3 +457,13 @@ class Connection:
         self._view = memoryview(self._buffer)
         self._budget.release(self._reserved_bytes)
         self._reserved_bytes = 0
+
+
+def _new_buffer(size: int) -> bytearray | mmap.mmap:
+    """One that every connection has is memory of its own, which the system has back as soon as it is dropped. What
+    thousands of connections drop would else be holes between what is in use, and to give those back keeps whoever needs
+    memory meanwhile waiting."""
+    if size == BASE_BUFFER_BYTES:
+        with suppress(OSError):  # the system counts such pieces
+            return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return bytearray(size)

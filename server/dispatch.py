@@ -12,6 +12,7 @@ from ottla.server.output import Outbox
 from ottla.server.parked import ParkedAnswer
 from ottla.server.quick_answers import Preparation, QuickAnswer
 from ottla.server.registry import Registration, Registry
+from ottla.server.turns import Turns
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import ErrorCode, KafkaError, MalformedMessage
 from ottla.wire.headers import RequestHeader, decode_request_header
@@ -81,7 +82,8 @@ class Dispatcher:
         """Do what has to be done before, then ask again."""
         await outbox.flush()
         await prepare()
-        rest = self.answer(frame, outbox)
+        async with Turns():  # many may have waited for the same
+            rest = self.answer(frame, outbox)
         if isinstance(rest, ParkedAnswer):
             await rest.wait(outbox)
         elif rest is not None:

@@ -1,5 +1,4 @@
-"""Memory beside what handlers see: what the garbage collector need not look at, in a process that is a broker and
-nothing else, and what the system gets back.
+"""What the garbage collector need not look at, in a process that is a broker and nothing else.
 
 A full collection walks every container there is and keeps the loop waiting meanwhile: 35 ms with 5,000 partitions, and
 50 ms when twenty clients ask for all of their metadata at once. But a broker makes no garbage that leads back to
@@ -13,8 +12,6 @@ is, are collected before.
 """
 
 import gc
-
-from ottla.native import speed
 
 _YOUNG_GENERATIONS = 1
 _NEVER = (1 << 31) - 1  # collections of the younger ones before one of the oldest
@@ -42,9 +39,3 @@ def look_through() -> None:
     if _is_own_process:
         gc.collect()
         gc.freeze()
-
-
-def give_back() -> bool:
-    """Give memory that was freed in the middle of what is in use back to the system, where that can be done; runs in a
-    worker thread."""
-    return speed is not None and bool(speed.give_back())

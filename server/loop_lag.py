@@ -107,9 +107,9 @@ class CoreWaits:
             os.close(self._fd)
             self._fd = -1
 
-    def seconds(self) -> float:
-        """All of it so far."""
-        return int(os.pread(self._fd, _SCHEDSTAT_BYTES, 0).split()[1]) / 1e9 if self._fd >= 0 else 0.0
+    def seconds(self) -> float | None:
+        """All of it so far; None where it is not told."""
+        return int(os.pread(self._fd, _SCHEDSTAT_BYTES, 0).split()[1]) / 1e9 if self._fd >= 0 else None
 
 
 class LoopLag(trio.abc.Instrument):
@@ -194,14 +194,17 @@ class LoopLag(trio.abc.Instrument):
             work_before, waited_before = self._work_seconds, self._waited_seconds
             if seconds > _WORK_SECONDS:
                 self._ask(now)
-            self.note(seconds, self._work_seconds - work_before, self._waited_seconds - waited_before)
+            waited = None
+            if waited_before is not None and self._waited_seconds is not None:
+                waited = self._waited_seconds - waited_before
+            self.note(seconds, self._work_seconds - work_before, waited)
 
     def _ask(self, now: float) -> None:
         self._asked_at = now
         self._work_seconds = thread_time()
         self._waited_seconds = self._core_waits.seconds()
 
-    def note(self, seconds: float, work_seconds: float, waited_seconds: float = 0.0) -> None:
+    def note(self, seconds: float, work_seconds: float, waited_seconds: float | None = None) -> None:
         """Count a pass of this length, of which the loop's thread worked so much and waited so long for a core, if that
         is known."""
         self._passes.note(seconds)
@@ -211,9 +214,8 @@ class LoopLag(trio.abc.Instrument):
             if work_seconds > self._work.longest:
                 self._longest_work = place
             self._work.note(work_seconds)
-            blocked = seconds - work_seconds - waited_seconds
-            if blocked > self._longest_block:
-                self._longest_block = blocked
+            if waited_seconds is not None:
+                self._longest_block = max(self._longest_block, seconds - work_seconds - waited_seconds)
             if work_seconds > _LONG_SECONDS:
                 self._long_passes += 1
                 if self._long_passes <= _TOLD_LONG_PASSES:

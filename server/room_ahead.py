@@ -1,7 +1,8 @@
-"""Room on the disk is made in worker threads before large appends need it: see log_store/file_room."""
+"""Room on the disk is made in worker threads before appends need it: see log_store/file_room."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
@@ -18,21 +19,37 @@ _making: trio.lowlevel.RunVar[dict[LogFile, trio.Event]] = trio.lowlevel.RunVar(
 
 
 async def make_room_ahead(log: Log, size: int) -> None:
-    """Before so much is appended to the log. Several who append to it wait together."""
+    """Before so much is appended to the log. All who append to it wait meanwhile: the file is the thread's."""
     making = _making_of_this_run()
-    file = log.segments[-1].file
-    made = making.get(file)
-    if made is not None:
-        await made.wait()
-        return
-    made = making[file] = trio.Event()
+    while True:
+        file = log.segments[-1].file
+        made = making.get(file)
+        if made is not None:
+            await made.wait()
+        elif file.size + size > file.room_mark:
+            made = making[file] = trio.Event()
+            try:
+                await _make(log, file, size)
+            finally:
+                del making[file]
+                made.set()
+            return
+        else:
+            return
+
+
+async def _make(log: Log, file: LogFile, size: int) -> None:
+    mark, file.room_mark = file.room_mark, 0
     try:
         end = room_wanted(file, size, log.segment_bytes)
-        await _THREADS.run(make_room, file, end)
-        note_room(file, end, log.segment_bytes)
-    finally:
-        del making[file]
-        made.set()
+        is_useful = await _THREADS.run(make_room, file, end)
+    except BaseException:
+        file.room_mark = mark
+        raise
+    note_room(file, end, log.segment_bytes, is_useful=is_useful)
+    if log.segments[-1].file is not file:  # it was rolled, or deleted, and takes no more
+        with suppress(OSError):
+            file.truncate(file.size)
 
 
 def _making_of_this_run() -> dict[LogFile, trio.Event]:

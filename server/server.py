@@ -23,7 +23,6 @@ from ottla.server.connection import Connection
 from ottla.server.connection_limits import ConnectionLimits
 from ottla.server.context import RequestContext
 from ottla.server.dispatch import Dispatcher
-from ottla.server.garbage import give_back
 from ottla.server.limits import Limits
 from ottla.server.listener import Listener, bind
 from ottla.server.memory_budget import MemoryBudget
@@ -36,7 +35,6 @@ log = logging.getLogger("ottla.server")
 
 _SWEEP_SECONDS = 1.0
 _TRIM_AFTER_SECONDS = 5.0
-_MANY_BUFFERS = 32
 _STALLED_FRAME_SECONDS = 30.0
 _LEFT_AFTER_SECONDS = 2.0  # long enough for a client that closes its sending side and still reads
 _STOP_SECONDS = 10.0
@@ -56,7 +54,6 @@ class Server:
         self._budget = MemoryBudget(self._limits.queued_bytes)
         self._counts = ConnectionLimits(self._limits)
         self._listeners: list[Listener] = []
-        self._connected = 0  # when it was last looked
         self._stop_requested = trio.Event()
         self.broker: Broker
         self._quick_answers: dict[int, QuickAnswer] = {}
@@ -134,14 +131,13 @@ class Server:
         while True:
             await trio.sleep(_SWEEP_SECONDS)
             try:
-                if await self._sweep_once() >= _MANY_BUFFERS:
-                    await trio.to_thread.run_sync(give_back)
+                await self._sweep_once()
             except Exception:
                 log.exception("sweep failed")
 
-    async def _sweep_once(self) -> int:
+    async def _sweep_once(self) -> None:
         """Close connections that idle, wait for nobody or hold memory others wait for; trim the buffers of
-        quiet ones. Returns how many buffers there are less, about.
+        quiet ones.
 
         Limits on connections that were changed dynamically are taken up here too.
         """
@@ -150,14 +146,10 @@ class Server:
             self._counts.update(Limits.from_config(self._applied))
         now = perf_counter()
         starved = self._budget.has_waiters
-        connections = self._connections()
-        freed = max(0, self._connected - len(connections))
-        self._connected = len(connections)
         # Memory that many connections had takes its time to be given back.
-        return freed + sum(await map_in_turns(partial(self._sweep_connection, now, starved), connections))
+        await map_in_turns(partial(self._sweep_connection, now, starved), self._connections())
 
-    def _sweep_connection(self, now: float, starved: bool, connection: Connection) -> bool:
-        """Whether that was one buffer less."""
+    def _sweep_connection(self, now: float, starved: bool, connection: Connection) -> None:
         quiet = now - connection.last_active
         if connection.has_ended:  # between two turns
             pass
@@ -169,5 +161,4 @@ class Server:
         elif starved and connection.holds_memory_since(now - _STALLED_FRAME_SECONDS):
             connection.abort("held memory for a frame or an answer it did not finish while others waited")
         elif starved or quiet > _TRIM_AFTER_SECONDS:
-            return connection.trim()
-        return False
+            connection.trim()

@@ -10,7 +10,7 @@ Advertised from 0, because librdkafka turns compression off when the range begin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -55,7 +55,6 @@ _TOPIC_IDS_SINCE = 13
 _ZSTD_SINCE = 7
 _ADMIN_CLIENT_ID = "__admin_client"
 _TO_COME = PartitionProduceResponse()
-_LARGE_BYTES = 32 * 1024  # less than that seldom needs more room than there is
 
 # The batch, and where in which list its answer goes.
 _Costly = tuple[TopicProduceData, PartitionProduceData, list[PartitionProduceResponse], int]
@@ -121,7 +120,7 @@ class _Produce:
         found = []
         for topic in self._request.topic_data:
             for data in topic.partition_data:
-                if data.records is not None and len(data.records) >= _LARGE_BYTES:
+                if data.records is not None:
                     with suppress(KafkaError):  # the append reports it
                         log = self._find(topic, data.index).log
                         file = log.segments[-1].file
@@ -314,10 +313,11 @@ async def _take_in_turns(steps: Iterator[None]) -> None:
 
 
 async def _make_room_then_append(
-    produce: _Produce, without_room: list[tuple[Log, int]]
+    produce: _Produce, without_room: Sequence[tuple[Log, int]]
 ) -> ProduceResponse | None:
-    for log, size in without_room:
-        await make_room_ahead(log, size)
+    async with trio.open_nursery() as nursery:
+        for log, size in without_room:
+            nursery.start_soon(make_room_ahead, log, size)
     return await _go_on(produce, produce.run())
 
 
@@ -357,7 +357,8 @@ def handle_produce(context: RequestContext, request: ProduceRequest):  # type: i
             return produce.answer()
         if transaction.must_ask:
             return _ask_then_append(produce, transaction)
-    without_room = produce.without_room()
+    # Very many partitions get little each, and to look at them takes a while.
+    without_room = () if context.has_many_elements else produce.without_room()
     if without_room:
         return _make_room_then_append(produce, without_room)
     topics = request.topic_data

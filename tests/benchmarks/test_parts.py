@@ -9,7 +9,7 @@ from benchmarks.parts import PARTS
 FASTER, CHEAPER = Aim(ratio_at_least=1.3), Aim(ratio_at_most=0.5)
 KEEPS_UP, NO_DEARER = Aim(ratio_at_least=1.0), Aim(ratio_at_most=1.0)
 LIGHTER = Aim(ratio_at_most=0.15)
-FLAT = Aim(value_at_most=1.5, or_ratio_at_most=1.0)
+FLAT = Aim(value_at_most=1.5)
 
 ASKED: dict[str, Aim] = {
     **dict.fromkeys(

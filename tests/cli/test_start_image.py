@@ -9,14 +9,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.util import MAGIC_NUMBER
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
 import pytest
 
+from compat_tests.eventually import eventually
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic, produce
 from tests.cli.start_world import (
@@ -199,7 +199,10 @@ def zeros_after(eighths: int) -> Callable[[bytes], bytes]:
 
 def other_index(index: object) -> Callable[[bytes], bytes]:
     data = marshal.dumps(index)
-    return lambda _: MAGIC_NUMBER + len(data).to_bytes(8) + data
+    content = len(data).to_bytes(8) + data
+    return lambda whole: (
+        whole[: whole.index(MAGIC_NUMBER) + len(MAGIC_NUMBER)] + source_hash(content) + content
+    )
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
@@ -212,7 +215,6 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "noise": lambda whole: whole[: len(MAGIC_NUMBER) + 8] + b"\xff" * 200,
     "an index of nothing": other_index(None),
     "an index of two nothings": other_index((None, None)),
-    "an index of less": other_index(({"single": (0, 0)}, {})),
     **{f"{eighths} eighths": cut(eighths) for eighths in range(1, 8)},
     **{f"zeros after {eighths} eighths": zeros_after(eighths) for eighths in range(1, 8, 2)},
 }
@@ -384,11 +386,8 @@ def test_a_broker_leaves_an_image_for_the_next_one(world: World) -> None:
         with RawClient.to(bootstrap) as raw:
             create_topic(raw, "t")
             assert produce(raw, "t", [1]).base_offset == 0
-        deadline = time.monotonic() + 60
-        while not [*world.bytecode.rglob("*.image")]:
-            assert process.poll() is None
-            assert time.monotonic() < deadline, "no image"
-            time.sleep(0.01)
+        eventually(lambda: len([*world.bytecode.rglob("*.image")]), 1)
+        assert process.poll() is None
     assert re.fullmatch(r"start_image\..+\.image", the_image(world).name)
     second, written = saved_when_told(world, 1)
     assert second == "saved True\n"

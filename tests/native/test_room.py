@@ -3,12 +3,12 @@
 import errno
 import os
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from ottla.log_store.file_room import make_room, note_room, room_wanted
-from ottla.log_store.files import FIRST_ROOM_BYTES, OS_FILE_SYSTEM, LogFile
+from ottla.log_store.files import FIRST_ROOM_BYTES, OS_FILE_SYSTEM, LogFile, OsFileSystem
 
 MEGABYTE = 1024 * 1024
 
@@ -51,17 +51,43 @@ def test_what_was_not_used_is_given_back(
     speed: ModuleType, file: LogFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When the segment takes no more, and after a crash, too."""
-    monkeypatch.setattr("ottla.log_store.file_room.speed", speed)
-    end = room_wanted(file, 6 * MEGABYTE, 100 * MEGABYTE)
-    make_room(file, end)
-    note_room(file, end, 100 * MEGABYTE)
-    if taken(file) < 6 * MEGABYTE:
+    monkeypatch.setattr("ottla.log_store.files.speed", speed)
+    file.append(b"x" * 5 * MEGABYTE)
+    end = room_wanted(file, 4 * MEGABYTE, 100 * MEGABYTE)
+    is_useful = make_room(file, end)
+    note_room(file, end, 100 * MEGABYTE, is_useful=is_useful)
+    if not is_useful:
         pytest.skip("this file system does not set blocks aside")
+    assert taken(file) > file.size + 4 * MEGABYTE
     again = LogFile.open(OS_FILE_SYSTEM, file.path)  # as if the process had died
-    assert again.room_end >= 6 * MEGABYTE
+    assert again.room_end > file.size + 4 * MEGABYTE
     again.truncate(again.size)
+    assert taken(file) < file.size + MEGABYTE
+    assert os.fstat(file.fd).st_size == file.size
+
+
+def test_a_disk_that_is_nearly_full_is_left_alone(file: LogFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others need what is left more; the append finds its blocks by itself."""
+    little = SimpleNamespace(f_bavail=100, f_frsize=4096)
+    monkeypatch.setattr(os, "statvfs", lambda path: little)
+    assert make_room(file, file.size + MEGABYTE)
     assert taken(file) < MEGABYTE
-    assert os.fstat(file.fd).st_size == 1000
+
+
+def test_a_disk_that_has_no_such_thing_is_asked_once(file: LogFile) -> None:
+    """For each segment."""
+
+    class Plain(OsFileSystem):
+        """As where nothing is compiled."""
+
+        @staticmethod
+        def reserve(fd: int, begin: int, length: int) -> int:
+            return errno.EOPNOTSUPP
+
+    file.fs = Plain()
+    assert not make_room(file, file.size + 100)
+    note_room(file, file.size + 100, 100 * MEGABYTE, is_useful=False)
+    assert file.room_mark > 1 << 60
 
 
 def test_a_file_without_room_keeps_its_time(file: LogFile) -> None:

@@ -128,8 +128,8 @@ async def test_a_large_frame_gets_room_and_gives_it_back() -> None:
             assert await client.receive(len(framed(large, b"after"))) == framed(large, b"after")
         assert budget.used_bytes == len(large) + 4 - BASE_BUFFER_BYTES
         await trio.testing.wait_all_tasks_blocked()
-        assert connection.trim()
-        assert not connection.trim()
+        connection.trim()
+        connection.trim()
         assert budget.used_bytes == 0
         await client.send(framed(b"again"))
         assert await client.receive(9) == framed(b"again")
