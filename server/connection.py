@@ -460,9 +460,8 @@ class Connection:
 
 
 def _new_buffer(size: int) -> bytearray | mmap.mmap:
-    """One that every connection has is memory of its own, which the system has back as soon as it is dropped. What
-    thousands of connections drop would else be holes between what is in use, and to give those back keeps whoever needs
-    memory meanwhile waiting."""
+    """The one that every connection has is memory of its own, which the system has back as soon as it is dropped. What
+    thousands of connections drop would else stay with the process, as holes between what is in use."""
     if size == BASE_BUFFER_BYTES:
         with suppress(OSError):  # the system counts such pieces
             return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

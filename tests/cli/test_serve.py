@@ -166,6 +166,22 @@ def test_as_many_descriptors_as_the_system_allows() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells")
+def test_the_table_of_descriptors_is_large_from_the_beginning() -> None:
+    """As large as it becomes with thousands of connections; nothing stays open for that."""
+    script = (
+        "import os\nfrom ottla.cli.serve import allow_many_files\n"
+        "before = os.listdir('/proc/self/fd')\nallow_many_files()\nassert os.listdir('/proc/self/fd') == before\n"
+        "print(open('/proc/self/status').read())"
+    )
+    told = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    [size] = re.findall(r"FDSize:\s+(\d+)", told.stdout)
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert int(size) >= (16_384 if most == resource.RLIM_INFINITY else min(most, 16_384))
+
+
 def test_version_and_help() -> None:
     """They answer without starting anything."""
     assert run("--version").stdout.startswith("ottla ")
