@@ -211,7 +211,7 @@ def _place(path: Any, name: str, is_package: bool) -> str | None:
 def _entry(name: str, module: Any) -> Module | None:
     """The code of its source; None where there is none, or it changes just now."""
     spec = getattr(module, "__spec__", None)
-    if spec is None or type(spec.loader) not in (SourceFileLoader, _Loader) or spec.origin is None:
+    if spec is None or type(spec.loader) is not SourceFileLoader or spec.origin is None:
         return None
     try:
         before = os.stat(spec.origin)

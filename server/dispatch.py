@@ -53,9 +53,11 @@ class Dispatcher:
             quick_answer = self._quick_answers.get(frame[1])
             if quick_answer is not None:
                 answer = quick_answer(frame, outbox)
-                if answer is True or isinstance(answer, ParkedAnswer):
-                    return None if answer is True else answer
-                if answer:
+                if answer is True:
+                    return None
+                if isinstance(answer, ParkedAnswer):
+                    return answer
+                if answer is not False:
                     return self._answer_after(answer, frame, outbox)
         if outbox.settle is not None:
             outbox.settle()
