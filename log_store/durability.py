@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from ottla.log_store.files import fsync_path, storage_error
 from ottla.log_store.segment import base_offset_of
+from ottla.log_store.validation import FOREVER_MS
 from ottla.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -31,6 +32,11 @@ _NOT_THE_DISK = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 
 OUT_OF_DESCRIPTORS: Final = (errno.EMFILE, errno.ENFILE)
+
+
+def has_flush_policy(log: Log) -> bool:
+    """Whether an append may have to wait for a flush before it is acknowledged."""
+    return log.flush_messages != FOREVER_MS
 
 
 def flush(log: Log) -> None:

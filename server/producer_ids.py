@@ -41,6 +41,11 @@ class ProducerIds:
         self._next += 1
         return self._next - 1
 
+    @property
+    def has_stock(self) -> bool:
+        """Whether `stock_up` need not wait."""
+        return self._next != self._end
+
     async def stock_up(self) -> None:
         """Have an id in stock. Without a wait when there is, so that whoever comes next can take it."""
         while self._next == self._end:

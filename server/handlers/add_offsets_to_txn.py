@@ -6,6 +6,9 @@ The group's partition of `__consumer_offsets` joins the transaction, so that a m
 
 from __future__ import annotations
 
+from typing import Any
+
+from ottla.server.at_once import run_at_once
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import OFFSETS_TOPIC, coordinator_partition
 from ottla.server.registry import serves
@@ -17,10 +20,15 @@ _CLIENT_VERSION = 0  # producers of transactions V2 do not send it
 
 
 @serves(AddOffsetsToTxnRequest)
-async def handle_add_offsets_to_txn(
-    context: RequestContext, request: AddOffsetsToTxnRequest
-) -> AddOffsetsToTxnResponse:
-    """Add the group's partition to the transaction."""
+def handle_add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnRequest) -> Any:
+    """Add the group's partition to the transaction, at once where that takes no waiting."""
+    adding = _add(context, request)
+    if context.broker.transactions.writes_at_once(request.transactional_id):
+        return run_at_once(adding)
+    return adding
+
+
+async def _add(context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:
     broker = context.broker
     offsets = broker.image.topics_by_name.get(OFFSETS_TOPIC)
     if offsets is None:

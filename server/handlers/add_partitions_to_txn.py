@@ -10,6 +10,9 @@ OPERATION_NOT_ATTEMPTED.
 
 from __future__ import annotations
 
+from typing import Any
+
+from ottla.server.at_once import run_at_once
 from ottla.server.context import RequestContext
 from ottla.server.internal_topics import is_internal_topic
 from ottla.server.registry import serves
@@ -95,10 +98,16 @@ def _told(error: ErrorCode, version: int) -> ErrorCode:
 
 
 @serves(AddPartitionsToTxnRequest)
-async def handle_add_partitions_to_txn(
-    context: RequestContext, request: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse:
-    """Add to, or ask about, every transaction of the request."""
+def handle_add_partitions_to_txn(context: RequestContext, request: AddPartitionsToTxnRequest) -> Any:
+    """Add to, or ask about, every transaction of the request, at once where that takes no waiting."""
+    if context.api_version >= _MANY_SINCE or context.has_many_elements:
+        return _answer(context, request)
+    if not context.broker.transactions.writes_at_once(request.v3_and_below_transactional_id):
+        return _answer(context, request)
+    return run_at_once(_answer(context, request))
+
+
+async def _answer(context: RequestContext, request: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
     if context.api_version >= _MANY_SINCE:
         results = [await _add_or_verify(context, wanted) for wanted in request.transactions]
         return AddPartitionsToTxnResponse(results_by_transaction=results)

@@ -7,6 +7,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from ottla.server.at_once import run_at_once
 from ottla.server.context import RequestContext
 from ottla.server.registry import serves
 from ottla.txn_coordinator.decision import Answer
@@ -18,10 +22,19 @@ _V2_SINCE = 5
 
 
 @serves(EndTxnRequest)
-async def handle_end_txn(context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
-    """End the transaction."""
+def handle_end_txn(context: RequestContext, request: EndTxnRequest) -> Any:
+    """End the transaction, at once where that takes no waiting."""
+    transactions = context.broker.transactions
+    if transactions.ends_at_once(request.transactional_id):
+        return run_at_once(_end(context, request, transactions.carry_out_end))
+    return _end(context, request, transactions.end)
+
+
+async def _end(
+    context: RequestContext, request: EndTxnRequest, end: Callable[..., Awaitable[Answer]]
+) -> EndTxnResponse:
     try:
-        answer = await context.broker.transactions.end(
+        answer = await end(
             request.transactional_id,
             request.producer_id,
             request.producer_epoch,

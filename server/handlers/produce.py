@@ -355,7 +355,7 @@ def handle_produce(context: RequestContext, request: ProduceRequest):  # type: i
         except KafkaError as error:
             produce.refuse(error)
             return produce.answer()
-        if transaction.must_ask:
+        if transaction.must_ask and not transaction.ask_at_once():
             return _ask_then_append(produce, transaction)
     # Very many partitions get little each, and to look at them takes a while.
     without_room = () if context.has_many_elements else produce.without_room()

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ottla.log_store.durability import has_flush_policy
 from ottla.metadata.features import TRANSACTION_VERSION
 from ottla.metadata.image import MetadataDelta
 from ottla.server.internal_topics import TRANSACTIONS_TOPIC, coordinator_partition
@@ -28,6 +29,7 @@ from ottla.server.transactions.loading import TransactionLoader
 from ottla.txn_coordinator.decision import Answer
 from ottla.txn_coordinator.init_producer_id import InitProducerId
 from ottla.txn_coordinator.shard import TransactionShard
+from ottla.txn_coordinator.state import ENDING
 from ottla.txn_coordinator.transaction import TopicPartition, Transaction
 from ottla.wire.errors import ErrorCode, KafkaError
 
@@ -120,6 +122,26 @@ class TransactionCoordinator:
     ) -> Answer:
         """Commit or abort. Raises KafkaError."""
         await self._broker.producer_ids.stock_up()
+        with trio.CancelScope(shield=True):  # a client that hangs up must not leave a transaction half ended
+            answer = await self.carry_out_end(
+                transactional_id,
+                producer_id,
+                producer_epoch,
+                committed=committed,
+                client_version=client_version,
+            )
+        return answer
+
+    async def carry_out_end(
+        self,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        committed: bool,
+        client_version: int,
+    ) -> Answer:
+        """The same for who has a producer id in stock, and is not cancelled meanwhile."""
         loaded = self._find(transactional_id)
         now_ms = self._broker.now_ms()
         decision = loaded.shard.end(
@@ -131,12 +153,41 @@ class TransactionCoordinator:
             now_ms=now_ms,
         )
         if decision.value is not None:
-            with trio.CancelScope(
-                shield=True
-            ):  # a client that hangs up must not leave a transaction half ended
-                await loaded.write(transactional_id, decision, now_ms)
-                await self._endings.finish(loaded, transactional_id)
+            await loaded.write(transactional_id, decision, now_ms)
+            await self._endings.finish(loaded, transactional_id)
         return decision.answer
+
+    # What need not wait ------------------------------------------------------------------------------------
+
+    def writes_at_once(self, transactional_id: str) -> bool:
+        """Whether `add_partitions` need not wait."""
+        loaded = self._loaded_of(transactional_id)
+        return loaded is None or not has_flush_policy(loaded.partition.log)
+
+    def adds_at_once(self, transactional_id: str) -> bool:
+        """The same, and nobody would rather wait for the end of the last transaction than be refused."""
+        loaded = self._loaded_of(transactional_id)
+        transaction = None if loaded is None else loaded.shard.transactions.get(transactional_id)
+        is_ending = transaction is not None and transaction.state in ENDING
+        return not is_ending and self.writes_at_once(transactional_id)
+
+    def ends_at_once(self, transactional_id: str) -> bool:
+        """Whether `carry_out_end` need not wait, and there is a producer id in stock."""
+        if not self._broker.producer_ids.has_stock:
+            return False
+        loaded = self._loaded_of(transactional_id)
+        if loaded is None:
+            return True
+        transaction = loaded.shard.transactions.get(transactional_id)
+        return not has_flush_policy(loaded.partition.log) and (
+            transaction is None or self._endings.finishes_at_once(transaction)
+        )
+
+    def _loaded_of(self, transactional_id: str) -> LoadedShard | None:
+        try:
+            return self._find(transactional_id)
+        except KafkaError:
+            return None
 
     # Looking -----------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from ottla.server.transactions.loaded import LoadedShard
-from ottla.server.transactions.markers import Marker, write_markers
+from ottla.server.transactions.markers import Marker, are_written_at_once, write_markers
 from ottla.txn_coordinator.state import ENDING, PREPARE_COMMIT
 from ottla.txn_coordinator.transaction import TopicPartition, Transaction
 from ottla.wire.errors import ErrorCode, KafkaError
@@ -70,6 +70,10 @@ class Endings:
         except KafkaError as error:
             log.error("transaction not completed id=%s error=%s", transactional_id, error)
         self.finish_later(loaded, transactional_id)
+
+    def finishes_at_once(self, transaction: Transaction) -> bool:
+        """Whether `finish` need not wait."""
+        return are_written_at_once(self._broker, transaction.partitions)
 
     def finish_later(self, loaded: LoadedShard, transactional_id: str) -> None:
         self._stalled[transactional_id] = loaded

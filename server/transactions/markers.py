@@ -11,12 +11,13 @@ very many.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import trio
 
 from ottla.log_store.checkpoints import TopicPartition
+from ottla.log_store.durability import has_flush_policy
 from ottla.log_store.log import Log
 from ottla.log_store.validation import AppendOrigin
 from ottla.server.internal_topics import OFFSETS_TOPIC
@@ -61,6 +62,16 @@ async def write_marker(
     """End a transaction in one partition."""
     marker = Marker(producer_id, producer_epoch, coordinator_epoch, committed, transaction_version)
     return (await write_markers(broker, marker, [(topic, partition)]))[topic, partition]
+
+
+def are_written_at_once(broker: Broker, partitions: Collection[TopicPartition]) -> bool:
+    """Whether `write_markers` need not wait: for a turn, or for a flush."""
+    table = broker.partitions
+    return len(partitions) <= _AT_ONCE and not any(
+        has_flush_policy(found.log)
+        for topic, index in partitions
+        if (found := table.of_topic(topic).get(index)) is not None
+    )
 
 
 async def write_markers(

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 
 from ottla.log_store.checkpoints import TopicPartition
 from ottla.log_store.verification import Verification
+from ottla.server.at_once import run_at_once
 from ottla.server.context import RequestContext
 from ottla.server.partition import Partition
 from ottla.server.transactions.verification import (
     TransactionalProducer,
     Verified,
+    ask_coordinator,
     produce_error,
     verification_steps,
     verify_produce,
@@ -78,6 +80,14 @@ class TransactionalProduce:
     def must_ask(self) -> bool:
         """Whether a batch begins a transaction in its partition."""
         return bool(self._verified.verifications)
+
+    def ask_at_once(self) -> bool:
+        """The same as `ask`, if that takes no waiting; whether it has been done."""
+        producer, coordinator = self._producer, self._broker.transactions
+        if producer.adds_partitions and not coordinator.adds_at_once(producer.transactional_id):
+            return False
+        run_at_once(ask_coordinator(self._broker, producer, self._verified))
+        return True
 
     async def ask(self) -> None:
         """Let the coordinator say which batches may be appended."""

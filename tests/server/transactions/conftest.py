@@ -48,6 +48,7 @@ class Coordinator:
         self.asked: list[tuple[Any, ...]] = []
         self.answers: list[ErrorCode] = []
         self.before_answer: Any = None
+        self.is_quick = False  # nobody need wait for its answers
 
     async def _answer(self, *question: Any) -> dict[TopicPartition, ErrorCode]:
         self.asked.append(question)
@@ -55,6 +56,9 @@ class Coordinator:
             await self.before_answer()
         code = self.answers.pop(0) if self.answers else ErrorCode.NONE
         return dict.fromkeys(question[-1], code)
+
+    def adds_at_once(self, transactional_id: str) -> bool:
+        return self.is_quick
 
     async def verify(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: Sequence[TopicPartition]

@@ -56,11 +56,13 @@ def codes(answers: list[PartitionProduceResponse]) -> list[ErrorCode]:
     return [ErrorCode(each.error_code) for each in answers]
 
 
+@pytest.mark.parametrize("is_quick", [False, True])
 @pytest.mark.parametrize(("version", "question"), [(V1, "verify"), (ABORTABLE, "verify"), (V2, "add")])
 async def test_coordinator_is_asked_once(
-    broker: Broker, coordinator: Coordinator, version: int, question: str
+    broker: Broker, coordinator: Coordinator, version: int, question: str, is_quick: bool
 ) -> None:
     """For all new partitions of a request together, and not for those that the transaction has written to."""
+    coordinator.is_quick = is_quick
     assert codes(await produce(broker, version, transactional())) == [ErrorCode.NONE]
     answers = await produce(broker, version, transactional(1), transactional(), transactional())
     assert [(each.error_code, each.base_offset) for each in answers] == [(0, 1), (0, 0), (0, 0)]
@@ -86,10 +88,12 @@ async def test_coordinator_is_asked_once(
         (ErrorCode.INVALID_PRODUCER_ID_MAPPING, ["INVALID_PRODUCER_ID_MAPPING"] * 3),
     ],
 )
+@pytest.mark.parametrize("is_quick", [False, True])
 async def test_refusals(
-    broker: Broker, coordinator: Coordinator, answer: ErrorCode, heard: list[str]
+    broker: Broker, coordinator: Coordinator, answer: ErrorCode, heard: list[str], is_quick: bool
 ) -> None:
     """Errors that old clients would not understand are translated; nothing is written."""
+    coordinator.is_quick = is_quick
     for version, expected in zip((V1, ABORTABLE, V2), heard, strict=True):
         coordinator.answers = [answer]
         assert codes(await produce(broker, version, transactional())) == [ErrorCode[expected]]
