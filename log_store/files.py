@@ -15,6 +15,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -163,11 +164,12 @@ class LogFile:
 
 def _close_aside(close: Callable[[int], None], fd: int, size: int) -> None:
     """Close a file, beside whatever goes on if it is large and this frees it."""
-    if size > _QUICKLY_FREED_BYTES and _is_deleted(fd):
+    # An interpreter that ends lets no thread begin, and whoever starts one then waits for it forever.
+    if size > _QUICKLY_FREED_BYTES and not sys.is_finalizing() and _is_deleted(fd):
         try:
             threading.Thread(target=close, args=(fd,), name="close", daemon=True).start()
             return
-        except RuntimeError:  # no more threads, or no more interpreter
+        except RuntimeError:  # no more threads
             pass
     close(fd)
 

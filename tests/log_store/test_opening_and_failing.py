@@ -1,6 +1,8 @@
 """A log directory: how its logs are opened, what it forgets of deleted ones, and how it fails."""
 
 import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -141,3 +143,17 @@ def test_what_is_left_before_the_log_start_is_no_damage(tmp_path: Path) -> None:
     assert len(log.segments) == 1 or log.segments[1].base_offset > 120
     assert not torn.exists()
     log.close()
+
+
+def test_a_large_deleted_file_that_is_open_until_the_interpreter_ends(tmp_path: Path) -> None:
+    """It is closed without a thread of its own, which could not begin any more and would be waited for forever."""
+    path = tmp_path / "00000000000000000000.log"
+    program = (
+        "import os, sys\n"
+        "from ottla.log_store.files import OS_FILE_SYSTEM, LogFile\n"
+        "file = LogFile.create(OS_FILE_SYSTEM, sys.argv[1])\n"
+        "file.append(bytes(5_000_000))\n"
+        "os.unlink(sys.argv[1])\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program, str(path)], timeout=60, check=False)
+    assert ended.returncode == 0
