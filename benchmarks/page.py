@@ -64,8 +64,8 @@ process that waits for a core is late, too, so this is as much of the machine as
 work, as when a disk keeps it waiting, or a worker thread has the interpreter.
 *own* is the CPU time that the loop's thread used between two waits, and *in* the functions that were under way when
 that was most. It is left empty where it was too short to be seen. *usual max* is the median of the rounds of what is
-longest in each, *garbage* the longest collection, *long* how many passes of more than 5 ms of own time there were in a
-minute.
+longest in each, *garbage* the longest collection by its own CPU time, in whichever thread, *long* how many passes of
+more than 5 ms of own time there were in a minute.
 On a virtual machine a thread is also charged for what the host does in its place: *counting by one* and *appending a
 megabyte* above, which are nobody's work, have such passes, too, and tell how many and how long. What a broker does, it
 does in every round: *usual max* is to be looked at.

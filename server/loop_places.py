@@ -12,7 +12,7 @@ import gc
 import signal
 from collections import Counter
 from threading import current_thread, main_thread
-from time import perf_counter
+from time import thread_time
 from types import FrameType
 
 _LOOK_SECONDS = 0.002
@@ -64,9 +64,9 @@ class LoopPlaces:
 
     def _on_collection(self, phase: str, _: dict[str, int]) -> None:
         if phase == "start":
-            self._collection_began = perf_counter()
+            self._collection_began = thread_time()
         else:
-            self.longest_collection = max(self.longest_collection, perf_counter() - self._collection_began)
+            self.longest_collection = max(self.longest_collection, thread_time() - self._collection_began)
 
 
 def place_of(frame: FrameType | None) -> str:

@@ -130,7 +130,7 @@ class TransactionCoordinator:
                 committed=committed,
                 client_version=client_version,
             )
-        return answer
+        return answer  # noqa: RET504 - for all that types tell, a scope may go on after an exception
 
     async def carry_out_end(
         self,
