@@ -359,6 +359,13 @@ class Connection:
             await self._go_on()
             if self._stopping:
                 return
+            if self._ready_clients is not None:
+                # From the loop, where turns are shared: of the tasks that go on in one pass, each would have its own.
+                self.busy = self._end - self._start >= 4
+                self._has_more = True
+                self._go_on_soon()
+                is_needed = False
+                continue
             if perf_counter() > self._turn_ends:
                 await trio.lowlevel.checkpoint()
                 self._begin_turn()

@@ -18,6 +18,7 @@ from ottla.server.output import Outbox
 from ottla.server.ready_clients import ready_clients
 from tests.server.echoing import (
     MAX_FRAME_BYTES,
+    EchoDispatcher,
     connected,
     framed,
     way_of_waiting,
@@ -64,6 +65,35 @@ async def test_a_burst_takes_turns_with_other_connections(monkeypatch: pytest.Mo
         assert await other.receive(7) == framed(b"one")
         assert await greedy.receive(900) == framed(*[b"burst"] * 100)
     assert handled.index(b"one") < 50
+
+
+async def test_what_comes_after_a_request_that_waited_is_begun_from_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of many tasks that go on in one pass of Trio's, each would take a turn of its own for what its client sent."""
+    begun_in_task = []
+
+    class Watched(EchoDispatcher):
+        def answer(self, frame: memoryview, outbox: Outbox) -> Any:
+            try:
+                trio.lowlevel.current_task()
+                begun_in_task.append(True)
+            except RuntimeError:
+                begun_in_task.append(False)
+            return super().answer(frame, outbox)
+
+    async def wait(frame: bytes) -> bytes:
+        await trio.lowlevel.checkpoint()
+        return frame
+
+    monkeypatch.setattr("tests.server.echoing.EchoDispatcher", Watched)
+    async with connected(wait) as (client, connection, _):
+        await trio.testing.wait_all_tasks_blocked()
+        await client.send(framed(b"one", b"two", b"three"))
+        assert await client.receive(23) == framed(b"one", b"two", b"three")
+        await trio.testing.wait_all_tasks_blocked()
+        assert not connection.busy
+    assert begun_in_task == [connection._ready_clients is None] * 3
 
 
 async def test_a_turn_that_ends_at_the_beginning_of_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
