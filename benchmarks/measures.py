@@ -28,9 +28,6 @@ class Aim:
     ratio_at_most: float | None = None
     value_at_least: float | None = None
     value_at_most: float | None = None
-    flat_at_most: float | None = (
-        None  # of a growth, which may be linear at most: up to here it counts as flat
-    )
 
     def is_met(self, ratio: float, value: float, limit: str) -> bool:
         """Whether a ratio and Ottla's own figure are as they should be."""
@@ -56,17 +53,9 @@ class Aim:
             found.append(f"≤ {self.ratio_at_most:g} ×")
         if self.value_at_least is not None and limit != "client":
             found.append(f"≥ {self.value_at_least:g} {unit}")
-        if self.flat_at_most is not None:
-            found.append(f"flat, ≤ {self.flat_at_most:g} {unit}, or linear, ≤ {self.value_at_most:g} {unit}")
-        elif self.value_at_most is not None:
+        if self.value_at_most is not None:
             found.append(f"≤ {self.value_at_most:g} {unit}")
         return ", ".join(found)
-
-    def praise(self, value: float) -> str:
-        """What is said of a figure that meets the aim."""
-        if self.flat_at_most is None:
-            return "met"
-        return "flat" if value <= self.flat_at_most else "less than linear"
 
     def ratio(self, limit: str = "") -> float | None:
         """From where on the ratio is good, if it is asked for."""

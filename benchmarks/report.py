@@ -108,9 +108,7 @@ def cells_of(row: Row) -> list[str]:
     """What stands in the columns of a row."""
     measure, verdict = row.measure, row.verdict
     arrow = "↑" if measure.more_is_better else "↓"
-    met = ""
-    if measure.aim is not None and verdict.is_met is not None:
-        met = measure.aim.praise(verdict.ottla) if verdict.is_met else "**not met**"
+    met = "even" if verdict.is_even else {None: "", True: "met", False: "**not met**"}[verdict.is_met]
     ours, theirs = row.resident_mb
     return [
         measure.title,
@@ -119,7 +117,7 @@ def cells_of(row: Row) -> list[str]:
         f"{verdict.ratio:.2f} × {arrow}",
         f"{verdict.low:.2f}–{verdict.high:.2f}" if len(verdict.ratios) > 1 else "",
         measure.aim.words(measure.unit, verdict.limit) if measure.aim else "",
-        "even" if verdict.is_even else met,
+        met,
         verdict.limit,
         f"{ours:,.0f} / {theirs:,.0f} MB" if ours else "",
     ]

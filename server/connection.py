@@ -284,7 +284,7 @@ class Connection:
     def _go_on_soon(self) -> None:
         if not self._is_next and self._ready_clients is not None:
             self._is_next = True
-            self._ready_clients.call_soon(self._on_turn)
+            self._ready_clients.take_turn(self._on_turn)
 
     def _on_turn(self) -> None:
         self._is_next = False
@@ -342,10 +342,14 @@ class Connection:
     # ---- what the task does
 
     async def _serve(self) -> None:
+        is_needed = False
         if self._ready_clients is not None:
-            self._ready_clients.add(self._sock, self.on_ready)
-        self._begin_turn()
-        is_needed = not self._proceed()
+            self._ready_clients.add(
+                self._sock, self.on_ready
+            )  # which is called for bytes that are there already, too
+        else:
+            self._begin_turn()
+            is_needed = not self._proceed()
         while True:
             if not is_needed:
                 await self._wait_until_needed()
@@ -362,8 +366,9 @@ class Connection:
             if self._ready_clients is not None:
                 # From the loop, where turns are shared: of the tasks that go on in one pass, each would have its own.
                 self.busy = self._end - self._start >= 4
-                self._has_more = True
-                self._go_on_soon()
+                if self.busy or self._may_have_more:
+                    self._has_more = True
+                    self._go_on_soon()
                 is_needed = False
                 continue
             if perf_counter() > self._turn_ends:

@@ -67,6 +67,7 @@ class ReadyClients:
         self._epoll.register(others, select.EPOLLIN)
         self._functions: dict[int, Callable[[int], None]] = {}
         self._soon: list[Callable[[], None]] = []
+        self._turns: list[Callable[[], None]] = []
         self._at_end: list[Callable[[], None]] = []
         self._to_wake: deque[Callable[[], None]] = deque()
         self.is_crowded = False  # several clients are served one after the other
@@ -94,6 +95,10 @@ class ReadyClients:
     def call_soon(self, function: Callable[[], None]) -> None:
         """Call a function when the call that is under way, or the pass of Trio's tasks, has ended."""
         self._soon.append(function)
+
+    def take_turn(self, function: Callable[[], None]) -> None:
+        """The same for a function that takes a share of the loop: behind those, of which many are done in a moment."""
+        self._turns.append(function)
 
     def call_at_end(self, function: Callable[[], None]) -> None:
         """Call a function when all have been served who are served now: the first of these before anything else is
@@ -140,7 +145,7 @@ class ReadyClients:
         while True:
             if self._left:
                 events = self._left
-            elif self._soon or (timers and timers[0].at <= now):
+            elif self._soon or self._turns or (timers and timers[0].at <= now):
                 events = self._epoll.poll(0, _EVENTS)
             else:
                 events = self._look(now, timers[0].at if timers and timers[0].at < ends else ends)
@@ -153,7 +158,7 @@ class ReadyClients:
                 self._wake_some()
             if has_others or self._runnable or now >= ends:
                 return others.poll(0, max_events)
-            if self._left or self._soon:
+            if self._left or self._soon or self._turns:
                 found = others.poll(0, max_events)
                 if found:
                     return found
@@ -207,20 +212,20 @@ class ReadyClients:
                 timer = heappop(timers)
                 if timer.function is not None:
                     self._soon.append(timer.function)
-        if self._soon:
-            self._share_turn(len(self._soon))
-            self._call_soon(ends)
+        if self._soon or self._turns:
+            self._share_turn(len(self._soon) + len(self._turns))
+            if self._soon:
+                self._call_soon(ends)
+            if self._turns:
+                turns, self._turns = self._turns, []
+                self._turns[:0] = _call_until(ends, turns)
         if watch is not None:
             watch.end()
         return others
 
     def _call_soon(self, ends: float) -> None:
         soon, self._soon = self._soon, []
-        for number, function in enumerate(soon, 1):
-            function()
-            if perf_counter() > ends:
-                self._soon = soon[number:] + self._soon
-                break
+        self._soon[:0] = _call_until(ends, soon)
 
     def _share_turn(self, sharers: int) -> None:
         self.turn_seconds = _TURN_SECONDS / min(sharers, _SHARERS)
@@ -243,12 +248,17 @@ class ReadyClients:
         self.is_crowded = False
         if self._at_end:
             at_end, self._at_end = self._at_end, []
-            for number, finish in enumerate(at_end, 1):
-                finish()
-                if perf_counter() > ends:
-                    self._soon[:0] = at_end[number:]
-                    break
+            self._soon[:0] = _call_until(ends, at_end)
         return others
+
+
+def _call_until(ends: float, functions: list[Callable[[], None]]) -> list[Callable[[], None]]:
+    """Call the first, and the others while there is time; those that are left."""
+    for number, function in enumerate(functions, 1):
+        function()
+        if perf_counter() > ends:
+            return functions[number:]
+    return []
 
 
 class Timer:

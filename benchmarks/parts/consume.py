@@ -19,10 +19,11 @@ SECTION = Section(
     f"""\
 A consumer reads one partition from its beginning, from the page cache, with librdkafka's own limits of what it fetches
 ahead, but `fetch.queue.backoff.ms=1`: by default it sleeps a second whenever its queue is full, which a quick broker
-reaches sooner. Records of 100 B are read {SMALL_READS} times, by turns with the other broker, and the median is taken:
-two threads of the client hand millions of pieces of memory to each other, and where they happen to want the C library's
-lock at the same time, it reads a third less, from whichever broker. {CONSUMERS} consumers, each a process, all read the
-whole topic at once. The raw load asks for a megabyte at a time, with two requests under way on each connection.
+reaches sooner. Records of 100 B are read {SMALL_READS} times, by turns with the other broker, and the median speed is
+taken (a short run reads them once): two threads of the client hand millions of pieces of memory to each other, and
+where they happen to want the C library's lock at the same time, it reads a third less, from whichever broker.
+{CONSUMERS} consumers, each a process, all read the whole topic at once. The raw load asks for a megabyte at a time,
+with two requests under way on each connection.
 {{rounds}}""",
 )
 

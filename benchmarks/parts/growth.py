@@ -12,24 +12,19 @@ from benchmarks.results import PartResults
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic
 
-FLAT_AT_MOST = 1.5
+# Flat: what one request or one delivery costs at the far end, beside the near one.
+FLAT = Aim(value_at_most=1.5)
 SECTION = Section(
     "How cost grows",
     """\
 Broker CPU of one record in a request of its own, when the requests go round all partitions of a topic over eight
 connections, and when they come over ever more connections with one under way on each; and of one delivery, when a
 record goes to ever more consumers that wait for it. Flat or falling means that the whole cost is linear; the last row
-of each is the cost at the far end beside that at the near one. Up to 1.5 × counts as flat; what grows more than that
-must grow less than what there is more of. Requests to one partition that come together share a write, those to many do
-not, the file system notes the time of each file that is written to, and what belongs to a thousand logs is not in the
-caches of a processor.
+of each is the cost at the far end beside that at the near one, and up to 1.5 × counts as flat. Requests to one
+partition that come together share a write, those to many do not, the file system notes the time of each file that is
+written to, and what belongs to a thousand logs is not in the caches of a processor.
 {rounds}""",
 )
-
-
-def flat_or_linear(times: float) -> Aim:
-    """What one request or one delivery may cost with so many times as much, beside what it cost before."""
-    return Aim(value_at_most=times, flat_at_most=FLAT_AT_MOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +42,7 @@ class Growth:
     @property
     def far(self) -> Measure:
         first, last = self.steps[0], self.steps[-1]
-        title = f"growth of cost, {first} → {last:,} {self.name}"
-        return Measure(title, "×", False, flat_or_linear(last / first))
+        return Measure(f"growth of cost, {first} → {last:,} {self.name}", "×", False, FLAT)
 
     def note(self, bench: Bench, costs: Sequence[float]) -> None:
         """The cost of each step, in microseconds."""

@@ -22,10 +22,9 @@ _CLIENT_VERSION = 0  # producers of transactions V2 do not send it
 @serves(AddOffsetsToTxnRequest)
 def handle_add_offsets_to_txn(context: RequestContext, request: AddOffsetsToTxnRequest) -> Any:
     """Add the group's partition to the transaction, at once where that takes no waiting."""
-    adding = _add(context, request)
     if context.broker.transactions.writes_at_once(request.transactional_id):
-        return run_at_once(adding)
-    return adding
+        return run_at_once(_add(context, request))
+    return _add(context, request)
 
 
 async def _add(context: RequestContext, request: AddOffsetsToTxnRequest) -> AddOffsetsToTxnResponse:

@@ -4,8 +4,8 @@ Advertised from 0, because librdkafka turns compression off when the range begin
 - acks 0 gets no answer; when such a request fails, closing the connection is the only way to say so.
 - acks 1 and all are the same with a single replica: the record is in the log.
 - 7 zstd, 8 record errors, 9 flexible, 10 leader hints, 13 topic ids instead of names.
-- The first batch of a transaction in a partition waits for its coordinator: up to 11 the partition must have been added
-  to the transaction before, 12 adds it (KIP-890). 11 may be answered TRANSACTION_ABORTABLE.
+- Before the first batch of a transaction in a partition its coordinator is asked: up to 11 the partition must have been
+  added to the transaction before, 12 adds it (KIP-890). 11 may be answered TRANSACTION_ABORTABLE.
 """
 
 from __future__ import annotations
@@ -342,8 +342,8 @@ async def _begin_then_append(produce: _Produce) -> ProduceResponse | None:
 
 @serves(ProduceRequest)
 def handle_produce(context: RequestContext, request: ProduceRequest):  # type: ignore[no-untyped-def]
-    """Append every partition's batch; wait only for batches that take long to open, for the flush policy, and where
-    there are so many that others must have their turn."""
+    """Append every partition's batch; wait only for batches that take long to open, for the flush policy, for room on
+    the disk, for a coordinator that has to wait, and where there are so many that others must have their turn."""
     produce = _Produce(context, request)
     if request.transactional_id is not None and context.has_many_elements:
         return _begin_then_append(produce)

@@ -4,9 +4,9 @@ This broker coordinates the transactional ids of every partition of `__transacti
 partition has been replayed its ids are COORDINATOR_LOAD_IN_PROGRESS, which clients wait out; a new partition is
 ready at once.
 
-A commit is one record that says so, the markers, and one record that says they are written, in the task of the
-request. Its producer is answered when all this is done, so that it need not ask again before its next transaction;
-if a marker has to wait, it is answered without, since the commit is decided.
+A commit is one record that says so, the markers, and one record that says they are written, all of it before the
+request is answered, and mostly without a wait. Its producer is answered when all this is done, so that it need not ask
+again before its next transaction; if a marker has to wait, it is answered without, since the commit is decided.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Carrying out the end of transactions: markers into all partitions, then the record that the transaction is complete.
 
-Mostly that happens in the task of the request, at once. Partitions that cannot take a marker now (offline, or their
+Mostly that happens with the request, at once. Partitions that cannot take a marker now (offline, or their
 groups are being loaded) keep the transaction in PREPARE_COMMIT or PREPARE_ABORT, and one task tries again until it
 is complete; it also finishes what a crash has left.
 """
@@ -43,13 +43,16 @@ class Endings:
     async def finish(self, loaded: LoadedShard, transactional_id: str) -> None:
         """Write the markers of a transaction whose end is in the log, and complete it; what fails is tried again.
 
-        There is one task at a time for an id: a second one could write its markers into the next transaction.
+        There is one at a time for an id: a second one could write its markers into the next transaction.
         """
         busy = self._at_work.get(transactional_id)
         if busy is None:
             self._at_work[transactional_id] = loaded
             try:
                 await self._finish(loaded, transactional_id)
+            except Exception:  # a bug; the id would else be neither open nor ended
+                self.finish_later(loaded, transactional_id)
+                raise
             finally:
                 del self._at_work[transactional_id]
         elif busy is not loaded:  # loaded again meanwhile, with its own idea of what is written
@@ -107,7 +110,9 @@ class Endings:
             transaction.state is PREPARE_COMMIT,
             transaction.client_transaction_version,
         )
-        if len(transaction.partitions) > _MANY_PARTITIONS:  # to have decided that took long enough
+        if (
+            len(transaction.partitions) > _MANY_PARTITIONS
+        ):  # to have decided that took long enough; not written at once
             await trio.lowlevel.cancel_shielded_checkpoint()
         results = await write_markers(self._broker, marker, sorted(transaction.partitions))
         written = {partition for partition, error in results.items() if error is ErrorCode.NONE}

@@ -36,16 +36,6 @@ def test_an_aim_in_words() -> None:
     assert Aim(ratio_at_most=0.06, value_at_most=0.4).words("s") == "≤ 0.06 ×, ≤ 0.4 s"
 
 
-def test_growth() -> None:
-    """It may be flat, or linear at most, and the page says which."""
-    aim = Aim(value_at_most=50, flat_at_most=1.5)
-    assert aim.words("×") == "flat, ≤ 1.5 ×, or linear, ≤ 50 ×"
-    assert (aim.praise(1.5), aim.praise(1.6)) == ("flat", "less than linear")
-    assert aim.is_met(2.0, 49.0, "")
-    assert not aim.is_met(0.5, 51.0, "")
-    assert Aim(value_at_most=2).praise(1) == "met"
-
-
 def test_rounds_are_compared_with_their_own_kind() -> None:
     """Ratios are of the same round, and their median counts, not the ratio of the medians."""
     measure = Measure("speed", "MB/s", True, FASTER)

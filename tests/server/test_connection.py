@@ -67,7 +67,7 @@ async def test_a_burst_takes_turns_with_other_connections(monkeypatch: pytest.Mo
     assert handled.index(b"one") < 50
 
 
-async def test_what_comes_after_a_request_that_waited_is_begun_from_the_loop(
+async def test_what_is_there_at_first_and_after_a_request_that_waited_is_begun_from_the_loop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Of many tasks that go on in one pass of Trio's, each would take a turn of its own for what its client sent."""
@@ -88,7 +88,6 @@ async def test_what_comes_after_a_request_that_waited_is_begun_from_the_loop(
 
     monkeypatch.setattr("tests.server.echoing.EchoDispatcher", Watched)
     async with connected(wait) as (client, connection, _):
-        await trio.testing.wait_all_tasks_blocked()
         await client.send(framed(b"one", b"two", b"three"))
         assert await client.receive(23) == framed(b"one", b"two", b"three")
         await trio.testing.wait_all_tasks_blocked()
