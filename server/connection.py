@@ -344,9 +344,8 @@ class Connection:
     async def _serve(self) -> None:
         is_needed = False
         if self._ready_clients is not None:
-            self._ready_clients.add(
-                self._sock, self.on_ready
-            )  # which is called for bytes that are there already, too
+            # It is called for bytes that are there already, too.
+            self._ready_clients.add(self._sock, self.on_ready)
         else:
             self._begin_turn()
             is_needed = not self._proceed()

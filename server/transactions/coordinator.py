@@ -4,9 +4,9 @@ This broker coordinates the transactional ids of every partition of `__transacti
 partition has been replayed its ids are COORDINATOR_LOAD_IN_PROGRESS, which clients wait out; a new partition is
 ready at once.
 
-A commit is one record that says so, the markers, and one record that says they are written, all of it before the
-request is answered, and mostly without a wait. Its producer is answered when all this is done, so that it need not ask
-again before its next transaction; if a marker has to wait, it is answered without, since the commit is decided.
+A commit is one record that says so, the markers, and one record that says they are written, mostly without a wait. Its
+producer is answered when all this is done, so that it need not ask again before its next transaction; if a marker has
+to wait, it is answered without, since the commit is decided.
 """
 
 from __future__ import annotations
@@ -167,9 +167,11 @@ class TransactionCoordinator:
     def adds_at_once(self, transactional_id: str) -> bool:
         """The same, and nobody would rather wait for the end of the last transaction than be refused."""
         loaded = self._loaded_of(transactional_id)
-        transaction = None if loaded is None else loaded.shard.transactions.get(transactional_id)
+        if loaded is None:
+            return True
+        transaction = loaded.shard.transactions.get(transactional_id)
         is_ending = transaction is not None and transaction.state in ENDING
-        return not is_ending and self.writes_at_once(transactional_id)
+        return not is_ending and not has_flush_policy(loaded.partition.log)
 
     def ends_at_once(self, transactional_id: str) -> bool:
         """Whether `carry_out_end` need not wait, and there is a producer id in stock."""

@@ -1,8 +1,8 @@
 """Carrying out the end of transactions: markers into all partitions, then the record that the transaction is complete.
 
-Mostly that happens with the request, at once. Partitions that cannot take a marker now (offline, or their
-groups are being loaded) keep the transaction in PREPARE_COMMIT or PREPARE_ABORT, and one task tries again until it
-is complete; it also finishes what a crash has left.
+Mostly that happens with the request, at once. Partitions that cannot take a marker now (offline, or their groups are
+being loaded) keep the transaction in PREPARE_COMMIT or PREPARE_ABORT, and one task tries again until it is complete; it
+also finishes what a crash has left.
 """
 
 from __future__ import annotations
@@ -110,9 +110,8 @@ class Endings:
             transaction.state is PREPARE_COMMIT,
             transaction.client_transaction_version,
         )
-        if (
-            len(transaction.partitions) > _MANY_PARTITIONS
-        ):  # to have decided that took long enough; not written at once
+        # To have decided that took long enough. So many are never written at once.
+        if len(transaction.partitions) > _MANY_PARTITIONS:
             await trio.lowlevel.cancel_shielded_checkpoint()
         results = await write_markers(self._broker, marker, sorted(transaction.partitions))
         written = {partition for partition, error in results.items() if error is ErrorCode.NONE}
