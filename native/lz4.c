@@ -11,10 +11,14 @@
 #define LAST_LITERALS 5
 #define MATCH_FIND_LIMIT 12
 #define SHORTEST_MATCH 4
-/* How far from both ends it must be that so many literals, a short match and what the format asks for fit in. */
+/* A usual sequence takes and makes no more than this, also by copying too much, and an unusual one three times that. */
+#define STEP_BYTES 32
+#define UNUSUAL_STEPS 3
+#define ANY_STEPS (1 << 30) /* so many that they are counted anew */
+#define SPARE_BYTES 128 /* for one unusual sequence more than was counted on */
+#define USUAL_MATCH 12  /* and SHORTEST_MATCH: 16 bytes, which are copied at once */
 #define FEW_LITERALS 64
-#define FAR_IN (1 + FEW_LITERALS + 2 + 1 + LAST_LITERALS)
-#define FAR_OUT (FEW_LITERALS + 18 + MATCH_FIND_LIMIT)
+#define TOGETHER 3
 
 static inline uint32_t read_le32(const uint8_t *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
@@ -61,61 +65,170 @@ static inline void copy_match(uint8_t *to, const uint8_t *from, size_t length, s
     }
 }
 
-/* Decompress one block behind what is in `out` already, up to `limit`. Returns where it ends, or NULL. `lowest` is
- * where the oldest byte is that a match may copy. */
-static uint8_t *unpack_block(const uint8_t *at, const uint8_t *end, uint8_t *out, uint8_t *limit,
-                             const uint8_t *lowest) {
-    const uint8_t *near_end = end - at > FAR_IN ? end - FAR_IN : at;
-    uint8_t *near_limit = limit - out > FAR_OUT ? limit - FAR_OUT : out;
-    for (;;) {
-        uint8_t token;
-        size_t length, distance;
-        while (at < near_end && out < near_limit) {
-            /* The usual: some literals and a short match. More than needed is copied, but no more than a little: a
-             * match that reads what has just been written twice waits for it. */
-            token = *at++;
-            length = token >> 4;
-            memcpy(out, at, 16);
-            if (__builtin_expect(length == 15, 0)) {
-                if (*at >= FEW_LITERALS - 15) goto literals;
-                length += *at++;
-                memcpy(out, at, 32);
-                if (length > 32) memcpy(out + 32, at + 32, 32);
-            }
-            out += length;
-            at += length;
-            distance = read_le16(at);
-            at += 2;
-            length = token & 15;
-            if (__builtin_expect(length == 15 || distance < 16 || distance > (size_t)(out - lowest), 0)) goto match;
-            memcpy(out, out - distance, 16);
-            memcpy(out + 16, out - distance + 16, 2);
-            out += length + SHORTEST_MATCH;
-        }
-        if (at >= end) return NULL; /* a block ends with literals */
-        token = *at++;
-        length = token >> 4;
-    literals:
-        if (length == 15 && !read_more(&at, end, &length)) return NULL;
-        if (length > (size_t)(end - at) || length > (size_t)(limit - out)) return NULL;
-        bool is_last = (size_t)(limit - out) < length + MATCH_FIND_LIMIT ||
-                       (size_t)(end - at) < length + 2 + 1 + LAST_LITERALS;
-        memcpy(out, at, length);
-        out += length;
-        at += length;
-        if (is_last) return at == end ? out : NULL;
-        distance = read_le16(at);
-        at += 2;
-        length = token & 15;
-    match:
-        if (distance == 0 || distance > (size_t)(out - lowest)) return NULL;
-        if (length == 15 && !read_more(&at, end, &length)) return NULL;
-        length += SHORTEST_MATCH;
-        size_t room = (size_t)(limit - out);
-        if (length + LAST_LITERALS > room) return NULL;
-        copy_match(out, out - distance, length, room);
-        out += length;
+/* A block that is being unpacked: what is left of it, the room that is left, and the oldest byte that a match may copy. */
+typedef struct {
+    const uint8_t *at, *end;
+    uint8_t *out, *limit;
+    const uint8_t *lowest;
+} Block;
+
+/* How many usual sequences fit into what is left on both sides, whatever they are. */
+static inline Py_ssize_t steps_left(const Block *block) {
+    Py_ssize_t in = block->end - block->at, out = block->limit - block->out;
+    return ((in < out ? in : out) - SPARE_BYTES) / STEP_BYTES;
+}
+
+/* Unpack a few literals and a short match, which is the usual. More than needed is copied, but no more than a little: a
+ * match that reads what has just been written twice waits for it. False at anything else; nothing has happened then. */
+static inline __attribute__((always_inline)) bool take_usual(Block *block) {
+    const uint8_t *at = block->at;
+    uint8_t *out = block->out;
+    size_t token = *at, match = token & 15;
+    memcpy(out, at + 1, 16);
+    if (__builtin_expect(token >= 15 << 4, 0)) return false;
+    if (__builtin_expect(match > USUAL_MATCH, 0)) return false;
+    size_t literals = token >> 4, distance = read_le16(at + 1 + literals);
+    out += literals;
+    if (__builtin_expect(distance < 16, 0)) return false;
+    if (__builtin_expect(distance > (size_t)(out - block->lowest), 0)) return false;
+    memcpy(out, out - distance, 16);
+    block->out = out + match + SHORTEST_MATCH;
+    block->at = at + literals + 3;
+    return true;
+}
+
+typedef enum { WRONG, LAST, MORE } Sequence;
+
+/* Unpack any sequence, with every check. */
+static __attribute__((noinline)) Sequence take_any(Block *block) {
+    const uint8_t *at = block->at, *end = block->end;
+    uint8_t *out = block->out;
+    if (at >= end) return WRONG; /* a block ends with literals */
+    uint8_t token = *at++;
+    size_t length = token >> 4, room = (size_t)(block->limit - out);
+    if (length == 15 && !read_more(&at, end, &length)) return WRONG;
+    if (length > (size_t)(end - at) || length > room) return WRONG;
+    bool is_last = room < length + MATCH_FIND_LIMIT || (size_t)(end - at) < length + 2 + 1 + LAST_LITERALS;
+    memcpy(out, at, length);
+    out += length;
+    at += length;
+    room -= length;
+    if (is_last) {
+        block->out = out;
+        return at == end ? LAST : WRONG;
     }
+    size_t distance = read_le16(at);
+    at += 2;
+    length = token & 15;
+    if (distance == 0 || distance > (size_t)(out - block->lowest)) return WRONG;
+    if (length == 15 && !read_more(&at, end, &length)) return WRONG;
+    length += SHORTEST_MATCH;
+    if (length + LAST_LITERALS > room) return WRONG;
+    copy_match(out, out - distance, length, room);
+    block->out = out + length;
+    block->at = at;
+    return MORE;
+}
+
+/* Unpack a sequence that is not usual. Returns for how many that counts, 0 where the block ends. */
+static __attribute__((noinline)) Py_ssize_t take_unusual(Block *block) {
+    const uint8_t *at = block->at;
+    uint8_t *out = block->out;
+    size_t match = *at & 15, literals = *at >> 4;
+    if (literals == 15 && at[1] < FEW_LITERALS - 15 && match <= USUAL_MATCH) {
+        literals += at[1];
+        memcpy(out, at + 2, FEW_LITERALS);
+        size_t distance = read_le16(at + 2 + literals);
+        out += literals;
+        if (distance >= 16 && distance <= (size_t)(out - block->lowest)) {
+            memcpy(out, out - distance, 16);
+            block->out = out + match + SHORTEST_MATCH;
+            block->at = at + literals + 4;
+            return UNUSUAL_STEPS;
+        }
+    }
+    return take_any(block) == MORE ? ANY_STEPS : 0;
+}
+
+/* Unpack the next sequence, and take it from those that are `left`. A block that is the caller's own is kept in
+ * registers; `slow` is where others find it. False where it ends. */
+static inline __attribute__((always_inline)) bool take_next(Block *block, Block *slow, Py_ssize_t *left) {
+    if (__builtin_expect(take_usual(block), 1)) return true;
+    *slow = *block;
+    Py_ssize_t steps = take_unusual(slow);
+    *left -= steps;
+    if (steps) *block = *slow;
+    return steps;
+}
+
+/* Unpack the most of a block. */
+static void unpack_most(Block *block) {
+    Block a = *block, slow;
+    for (Py_ssize_t left; (left = steps_left(&a)) > 0;) {
+        do
+            if (!take_next(&a, &slow, &left)) goto end;
+        while (--left > 0);
+    }
+end:
+    *block = a;
+}
+
+/* Unpack the most of blocks that have nothing to do with each other, a sequence of each in turn: where a sequence
+ * begins is known only when the one before it was read, and a processor has time for others meanwhile. */
+static void unpack_most_of_all(Block *blocks) {
+    Block a = blocks[0], b = blocks[1], c = blocks[2], slow;
+    for (;;) {
+        Py_ssize_t left = steps_left(&a), left_b = steps_left(&b), left_c = steps_left(&c);
+        if (left_b < left) left = left_b;
+        if (left_c < left) left = left_c;
+        if (left <= 0) break;
+        do {
+            if (!take_next(&a, &slow, &left)) goto end;
+            if (!take_next(&b, &slow, &left)) goto end;
+            if (!take_next(&c, &slow, &left)) goto end;
+        } while (--left > 0);
+    }
+end:
+    blocks[0] = a;
+    blocks[1] = b;
+    blocks[2] = c;
+}
+
+/* Unpack what is left of a block. Returns where it ends, or NULL. */
+static uint8_t *unpack_rest(Block *block) {
+    unpack_most(block);
+    Sequence sequence;
+    do sequence = take_any(block);
+    while (sequence == MORE);
+    return sequence == LAST ? block->out : NULL;
+}
+
+/* Unpack several blocks that do not copy from each other, if so many follow here and all fit in. Returns what is behind
+ * them and moves `out`, or returns `at` if they are to be unpacked one by one, or NULL if one is wrong. */
+static const uint8_t *unpack_together(const uint8_t *at, const uint8_t *end, uint8_t **out, const uint8_t *stop,
+                                      Py_ssize_t greatest) {
+    Block blocks[TOGETHER];
+    uint8_t *begin = *out;
+    const uint8_t *next = at;
+    if (stop - begin < TOGETHER * greatest) return at;
+    for (int each = 0; each < TOGETHER; each++) {
+        if (end - next < 4) return at;
+        uint32_t size = read_le32(next);
+        next += 4;
+        if (size == 0 || size > end - next || size > greatest) return at;
+        blocks[each] = (Block){next, next + size, begin, begin + greatest, begin};
+        next += size;
+        begin += greatest;
+    }
+    unpack_most_of_all(blocks);
+    for (int each = 0; each < TOGETHER; each++) {
+        const uint8_t *first = blocks[each].lowest, *last = unpack_rest(&blocks[each]);
+        if (last == NULL) return NULL;
+        /* All but the last one of a frame are as large as they may be, mostly. */
+        if (first != *out) memmove(*out, first, (size_t)(last - first));
+        *out += last - first;
+    }
+    return next;
 }
 
 Py_ssize_t ottla_unpack_lz4(const uint8_t *at, const uint8_t *end, uint8_t *room, Py_ssize_t room_bytes) {
@@ -131,7 +244,14 @@ Py_ssize_t ottla_unpack_lz4(const uint8_t *at, const uint8_t *end, uint8_t *room
     Py_ssize_t greatest = (Py_ssize_t)1 << (8 + 2 * (block_kind >> 4)); /* 64 KB, 256 KB, 1 MB or 4 MB */
     at = header + header_bytes + 1;
     uint8_t *out = room, *stop = room + room_bytes;
-    while (end - at >= 4) {
+    for (;;) {
+        while (!is_linked) {
+            const uint8_t *behind = unpack_together(at, end, &out, stop, greatest);
+            if (behind == NULL) return -1;
+            if (behind == at) break;
+            at = behind;
+        }
+        if (end - at < 4) return -1;
         uint32_t word = read_le32(at);
         at += 4;
         if (word == 0) {
@@ -147,12 +267,12 @@ Py_ssize_t ottla_unpack_lz4(const uint8_t *at, const uint8_t *end, uint8_t *room
         } else {
             /* A block that ends within the last bytes of the room may be left to the library for nothing. */
             uint8_t *limit = stop - out < greatest ? stop : out + greatest;
-            out = unpack_block(at, at + size, out, limit, is_linked ? room : out);
+            Block block = {at, at + size, out, limit, is_linked ? room : out};
+            out = unpack_rest(&block);
             if (out == NULL) return -1;
         }
         at += size;
     }
-    return -1;
 }
 
 /* unpack_lz4(data, room): decompress one whole frame into `room`. Returns how many bytes there are then, or None if it

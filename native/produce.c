@@ -22,6 +22,7 @@ enum {
     NOT_PLAIN = 0,
     PLAIN_AND_SMALL = 1,
     PLAIN = 2,
+    PLAIN_BUT_COMPRESSED = 3,
     LONGEST_TRANSACTIONAL_ID = 255, /* of those that are read here */
 };
 
@@ -73,10 +74,12 @@ static bool read_batch(const uint8_t *at, int64_t size, Batch *batch, int is_tra
            batch->greatest_timestamp == max_timestamp && max_timestamp >= -1;
 }
 
-/* Whether a batch that was read is plain: neither compressed nor of a transaction. Of a small one the checksum is looked
- * at, too, and with a wrong one it is not plain. */
+/* Whether a batch that was read is plain: not of a transaction. Of a small one that is not compressed the checksum is
+ * looked at, too, and with a wrong one it is not plain. */
 static int plainness(const uint8_t *at, int64_t size) {
-    if (read_u16(at + 21) != 0) return NOT_PLAIN;
+    int attributes = read_u16(at + 21);
+    if (attributes & ~CODEC) return NOT_PLAIN;
+    if (attributes) return PLAIN_BUT_COMPRESSED;
     if (size > MOST_SMALL_BYTES) return PLAIN;
     return read_u32(at + 17) == ottla_crc32c(at + 21, (size_t)size - 21) ? PLAIN_AND_SMALL : NOT_PLAIN;
 }

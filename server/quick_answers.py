@@ -37,7 +37,7 @@ QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | Preparation | bool]
 
 _TOPIC_IDS_SINCE = 13
 # As native/produce.c tells them: of a small one the checksum has been looked at.
-_PLAIN_AND_SMALL, _PLAIN = 1, 2
+_PLAIN_AND_SMALL, _PLAIN, _PLAIN_BUT_COMPRESSED = 1, 2, 3
 _QUICK_FETCH = "ottla.server.quick_fetch"
 _HEADER_BYTES = 8
 _VERSION_AT = 3  # the low byte; no API has more of them
@@ -79,6 +79,7 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
             or head[1] - now_ms > rules.after_max_ms
             or now_ms - least_timestamp > rules.before_max_ms
             or log.flush_messages != FOREVER_MS
+            or (plainness == _PLAIN_BUT_COMPRESSED and rules.target_codec is not None)
         ):
             return False
         file = log.segments[-1].file
@@ -93,7 +94,7 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
         if outbox.settle is not None:
             outbox.settle()
         try:
-            if plainness == _PLAIN and not crc_matches(data):
+            if plainness > _PLAIN_AND_SMALL and not crc_matches(data):
                 return False
             offset = partition.append_plain(data, head, now_ms) if plainness else None
             if offset is not None:
