@@ -78,6 +78,7 @@ class Connection:
         self._rest: Coroutine[Any, Any, None] | None = None  # what the task has to await before anything else
         self._parked: ParkedAnswer | None = None  # the request that waits without the task
         self._is_sending = False  # an answer waits without the task for the socket to take more of it
+        self._was_full = False  # the socket, at some time; whether it takes more is told since
         self._has_more = False  # there is more to be done, but this connection has had its share of the loop
         self._is_next = False  # it is about to go on with either
         self._timer: Timer | None = None
@@ -272,6 +273,9 @@ class Connection:
             self._is_sending = True
             if progress is Progress.TURN:
                 self._go_on_soon()
+            elif not self._was_full:
+                self._was_full = True
+                clients.add_output(self._sock)
         return False
 
     def _give_way(self) -> bool:

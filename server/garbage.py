@@ -9,11 +9,15 @@ goes without the collector when it goes.
 
 Garbage that leads back to itself and is set aside with them is never found, so the young, among which nearly all of it
 is, are collected before.
+
+The collector begins when some hundreds of objects more were made than freed. Where much that is old is freed meanwhile,
+as when a large transaction ends, tens of thousands of young ones gather, and to look at them takes ten milliseconds. So
+what a long piece of work has made is set aside after each of its turns (see turns).
 """
 
 import gc
 
-_YOUNG_GENERATIONS = 1
+_YOUNGEST, _YOUNG = 0, 1  # generations; each with those that are younger
 _NEVER = (1 << 31) - 1  # collections of the younger ones before one of the oldest
 _is_own_process = False
 
@@ -30,7 +34,14 @@ def begin_collecting() -> None:
 def set_aside() -> None:
     """Keep the collector from what there is now. Nothing happens in a process that belongs to somebody else."""
     if _is_own_process:
-        gc.collect(_YOUNG_GENERATIONS)
+        gc.collect(_YOUNG)
+        gc.freeze()
+
+
+def set_aside_latest() -> None:
+    """The same at short intervals: only what was made since the collector's last look is looked at before."""
+    if _is_own_process:
+        gc.collect(_YOUNGEST)
         gc.freeze()
 
 

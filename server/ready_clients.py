@@ -46,6 +46,7 @@ _TURN_SECONDS = 0.001
 _SHARERS = 8  # so many have a turn together; with shorter ones, more time would go into beginning them
 _WOKEN_AT_ONCE = 8
 _MOMENT_SECONDS = 0.0001
+_EDGES = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLET
 INPUT = select.EPOLLIN | select.EPOLLRDHUP | select.EPOLLHUP | select.EPOLLERR  # or the end of it
 
 
@@ -82,10 +83,16 @@ class ReadyClients:
         self.watch: Watch | None = None
 
     def add(self, sock: socket.socket, on_ready: Callable[[int], None]) -> None:
-        """Call the function with the events each time that bytes arrive, or the end of them, and when a socket that was
-        full takes more; once, however many bytes they are."""
+        """Call the function with the events each time that bytes arrive, or the end of them; once, however many bytes
+        they are."""
         self._functions[sock.fileno()] = on_ready
-        self._epoll.register(sock, select.EPOLLIN | select.EPOLLOUT | select.EPOLLRDHUP | select.EPOLLET)
+        self._epoll.register(sock, _EDGES)
+
+    def add_output(self, sock: socket.socket) -> None:
+        """Call it also when the socket, which is full, takes more, now and whenever that is so again. Not from the
+        beginning: bytes that come while others are received are told of once more when they are gone, if there is
+        anything else to tell."""
+        self._epoll.modify(sock, _EDGES | select.EPOLLOUT)
 
     def remove(self, sock: socket.socket) -> None:
         """Before it is closed."""

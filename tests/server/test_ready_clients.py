@@ -59,13 +59,17 @@ async def test_a_function_is_called_once_for_what_has_come() -> None:
 
 
 async def test_a_socket_that_was_full_is_told_when_it_takes_more() -> None:
-    """Once, and not as input."""
+    """Once, and not as input; also if it takes more by the time that this is asked for. Before, nobody is called for
+    it."""
     with pair() as (ours, theirs):
         clients = of_this_run()
         seen: list[int] = []
         clients.add(ours, seen.append)
         await trio.testing.wait_all_tasks_blocked(0.01)
-        assert seen == [select.EPOLLOUT]  # it is writable from the beginning
+        assert seen == []
+        clients.add_output(ours)
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert seen == [select.EPOLLOUT]
         with suppress(BlockingIOError):
             while True:
                 ours.send(bytes(65536))
@@ -77,6 +81,23 @@ async def test_a_socket_that_was_full_is_told_when_it_takes_more() -> None:
                 theirs.recv(1 << 20)
         await trio.testing.wait_all_tasks_blocked(0.01)
         assert seen == [select.EPOLLOUT]
+        clients.remove(ours)
+
+
+async def test_bytes_that_are_gone_call_nobody() -> None:
+    """They were received by somebody who was called for those before them."""
+    with pair() as (ours, theirs):
+        clients = of_this_run()
+        seen: list[tuple[int, bytes]] = []
+
+        def receive(events: int) -> None:
+            theirs.send(b"two")
+            seen.append((events, ours.recv(100)))
+
+        clients.add(ours, receive)
+        theirs.send(b"one")
+        await trio.testing.wait_all_tasks_blocked(0.01)
+        assert seen == [(select.EPOLLIN, b"onetwo")]
         clients.remove(ours)
 
 
