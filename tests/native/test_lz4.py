@@ -63,6 +63,29 @@ def test_frames_of_clients_are_unpacked(speed: ModuleType, case: tuple[bytes, by
     assert room[-100:] == b"\xa5" * 100
 
 
+@given(texts(), st.data())
+@settings(max_examples=100)
+def test_blocks_that_are_unpacked_together(speed: ModuleType, text: bytes, data: st.DataObject) -> None:
+    """Also where one of them is smaller than it may be, or not compressed, and where one is damaged."""
+    compressor = lz4.frame.LZ4FrameCompressor(block_linked=False, auto_flush=True)
+    chance = random.Random(data.draw(st.integers(0, 2**32)))
+    whole, frame = b"", bytearray(compressor.begin())
+    for _ in range(data.draw(st.integers(3, 9))):
+        start = chance.randrange(len(text) + 1)
+        piece = (text[start:] + chance.randbytes(chance.choice([0, 0, 70_000])) + text)[:65536]
+        frame += compressor.compress(piece[: chance.choice([65536, 65536, 65535, 1000, 1])])
+        whole = lz4.frame.decompress(bytes(frame) + b"\0\0\0\0")
+    frame += compressor.flush()
+    room = bytearray(len(whole) + 65536)
+    assert speed.unpack_lz4(frame, room) == len(whole)
+    assert room[: len(whole)] == whole
+    place = chance.randrange(len(frame))
+    frame[place] ^= 1 << chance.randrange(8)
+    size = speed.unpack_lz4(frame, room)
+    if size is not None:
+        assert room[:size] == lz4.frame.decompress(bytes(frame))
+
+
 @given(frames(), st.integers(0, 120))
 def test_what_does_not_fit_is_left(speed: ModuleType, case: tuple[bytes, bytes, bool], missing: int) -> None:
     """Also where it would fit exactly, it is right or left to the library."""
