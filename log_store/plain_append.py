@@ -1,4 +1,4 @@
-"""The append of one small batch of a client that has nothing special about it, in as few steps as there are."""
+"""The append of one batch of a client that has nothing special about it, in as few steps as there are."""
 
 from __future__ import annotations
 

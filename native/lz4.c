@@ -11,10 +11,10 @@
 #define LAST_LITERALS 5
 #define MATCH_FIND_LIMIT 12
 #define SHORTEST_MATCH 4
-/* A usual sequence takes and makes no more than this, also by copying too much, and an unusual one three times that. */
+/* A usual sequence takes and makes no more than this, and one with some more literals three times that. */
 #define STEP_BYTES 32
 #define UNUSUAL_STEPS 3
-#define ANY_STEPS (1 << 30) /* so many that they are counted anew */
+#define ANY_STEPS (1 << 20) /* more than there are in any block: they are counted anew */
 #define SPARE_BYTES 128 /* for one unusual sequence more than was counted on */
 #define USUAL_MATCH 12  /* and SHORTEST_MATCH: 16 bytes, which are copied at once */
 #define FEW_LITERALS 64
@@ -79,7 +79,7 @@ static inline Py_ssize_t steps_left(const Block *block) {
 }
 
 /* Unpack a few literals and a short match, which is the usual. More than needed is copied, but no more than a little: a
- * match that reads what has just been written twice waits for it. False at anything else; nothing has happened then. */
+ * match that reads what has just been written twice waits for it. False at anything else; it is still to be unpacked then. */
 static inline __attribute__((always_inline)) bool take_usual(Block *block) {
     const uint8_t *at = block->at;
     uint8_t *out = block->out;
@@ -121,7 +121,7 @@ static __attribute__((noinline)) Sequence take_any(Block *block) {
     at += 2;
     length = token & 15;
     if (distance == 0 || distance > (size_t)(out - block->lowest)) return WRONG;
-    if (length == 15 && !read_more(&at, end, &length)) return WRONG;
+    if (length == 15 && !read_more(&at, end - LAST_LITERALS + 1, &length)) return WRONG;
     length += SHORTEST_MATCH;
     if (length + LAST_LITERALS > room) return WRONG;
     copy_match(out, out - distance, length, room);

@@ -12,12 +12,12 @@ is, are collected before.
 
 The collector begins when some hundreds of objects more were made than freed. Where much that is old is freed meanwhile,
 as when a large transaction ends, tens of thousands of young ones gather, and to look at them takes ten milliseconds. So
-what a long piece of work has made is set aside after each of its turns (see turns).
+what a long piece of work has made is set aside whenever it rests (see turns), when that is little.
 """
 
 import gc
 
-_YOUNGEST, _YOUNG = 0, 1  # generations; each with those that are younger
+_YOUNG_GENERATIONS = 1
 _NEVER = (1 << 31) - 1  # collections of the younger ones before one of the oldest
 _is_own_process = False
 
@@ -34,19 +34,12 @@ def begin_collecting() -> None:
 def set_aside() -> None:
     """Keep the collector from what there is now. Nothing happens in a process that belongs to somebody else."""
     if _is_own_process:
-        gc.collect(_YOUNG)
-        gc.freeze()
-
-
-def set_aside_latest() -> None:
-    """The same at short intervals: only what was made since the collector's last look is looked at before."""
-    if _is_own_process:
-        gc.collect(_YOUNGEST)
+        gc.collect(_YOUNG_GENERATIONS)
         gc.freeze()
 
 
 def look_through() -> None:
-    """Collect what has been made since the last time, and set aside what is in use."""
+    """Collect what is not set aside yet, and set aside what is in use."""
     if _is_own_process:
         gc.collect()
         gc.freeze()

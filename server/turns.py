@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 
 import trio
 
-from ottla.server.garbage import set_aside_latest
+from ottla.server.garbage import set_aside
 from ottla.server.own_threads import OwnThreads
 
 QUICK_ELEMENTS = 500
@@ -72,7 +72,7 @@ class Turns:
     async def rest(self) -> None:
         """Let others go on if this turn has taken a while."""
         if perf_counter() > self.ends:
-            set_aside_latest()
+            set_aside()
             await self.outside(trio.lowlevel.cancel_shielded_checkpoint())
 
     async def outside(self, waiting: Awaitable[Result]) -> Result:
