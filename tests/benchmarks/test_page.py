@@ -125,7 +125,7 @@ def test_every_plot_is_sound_xml(tmp_path: Path) -> None:
         )
     written = write_page(PARTS, quick=True).read_text()
     plots = [line.partition("](")[2].rstrip(")") for line in written.splitlines() if line.startswith("![")]
-    assert len(plots) == 9
+    assert len(plots) == 10
     for plot in plots:
         root = ElementTree.parse(tmp_path / plot).getroot()
         assert root.tag == "{http://www.w3.org/2000/svg}svg"
