@@ -53,6 +53,8 @@ def verify(
         return dict.fromkeys(partitions, ErrorCode.PRODUCER_FENCED)
     if transaction.state in ENDING:
         return dict.fromkeys(partitions, ErrorCode.CONCURRENT_TRANSACTIONS)
+    if transaction.partitions.issuperset(partitions):
+        return dict.fromkeys(partitions, ErrorCode.NONE)
     return {
         partition: ErrorCode.NONE if partition in transaction.partitions else ErrorCode.TRANSACTION_ABORTABLE
         for partition in partitions

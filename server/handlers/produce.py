@@ -336,7 +336,10 @@ async def _begin_then_append(produce: _Produce) -> ProduceResponse | None:
             produce.refuse(error)
             return produce.answer()
         if transaction.must_ask:
+            # One step, however many there are: in a pass of its own, between turns.
+            await trio.lowlevel.checkpoint()
             await transaction.ask()
+            await trio.lowlevel.checkpoint()
     return await _go_on(produce, produce.run())
 
 

@@ -98,11 +98,13 @@ async def ask_coordinator(broker: Broker, producer: TransactionalProducer, verif
     ask = coordinator.add_partitions if producer.adds_partitions else coordinator.verify
     answers = await ask(producer.transactional_id, producer.producer_id, producer.producer_epoch, names)
     for name, code in answers.items():
+        if code is ErrorCode.NONE:
+            continue
         if code is ErrorCode.PRODUCER_FENCED:
             verified.errors[name] = ErrorCode.INVALID_PRODUCER_EPOCH
         elif code is ErrorCode.TRANSACTION_ABORTABLE and not producer.knows_abortable:
             verified.errors[name] = ErrorCode.INVALID_TXN_STATE
-        elif code is not ErrorCode.NONE:
+        else:
             verified.errors[name] = code
 
 
