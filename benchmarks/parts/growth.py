@@ -19,11 +19,11 @@ SECTION = Section(
     """\
 Broker CPU of one record in a request of its own, when the requests go round all partitions of a topic over one
 connection, and over eight; when they come over ever more connections with one under way on each; and of one delivery,
-when a record goes to ever more consumers that wait for it. Flat or falling means that the whole cost is linear; the last
-row of each is the cost at the far end beside that at the near one, and up to 1.5 × counts as flat.
+when a record goes to ever more consumers that wait for it. Flat or falling means that the whole cost is linear; the
+last row of each is the cost at the far end beside that at the near one, and up to 1.5 × counts as flat.
 Ottla writes small batches together that several connections send to one partition at the same moment. Eight
-connections have forty requests under way, which share a write at one partition and have none to share at a thousand: that
-row tells what sharing saves where it is possible, beside what partitions cost, and has no aim.
+connections have forty requests under way, which share a write at one partition and have none to share at a thousand:
+that row tells what sharing saves where it is possible, beside what partitions cost, and has no aim.
 {rounds}""",
 )
 
