@@ -75,7 +75,9 @@ def measure_growth(bench: Bench) -> Iterator[None]:
     for growth, connections in ((PARTITIONS, 1), (SHARED, 8)):
         costs = []
         for count in growth.steps:
-            costs.append(_cost(bench, requests, topic=f"of-{count}", connections=connections, partitions=count))
+            costs.append(
+                _cost(bench, requests, topic=f"of-{count}", connections=connections, partitions=count)
+            )
             yield
         growth.note(bench, costs)
     costs = []
