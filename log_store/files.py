@@ -18,8 +18,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Protocol
 
+from ottla.log_store.page_cache import NotInMemory, have_nothing_read_ahead, is_in_memory, pread_cached
 from ottla.native import speed
 from ottla.wire.errors import ErrorCode, KafkaError
 
@@ -33,6 +35,7 @@ FIRST_ROOM_BYTES: Final = 4 * 1024 * 1024  # smaller files do without
 # Not worth giving back: file systems take some for themselves, and a full segment has less than a batch left.
 _LEFT_OVER_BYTES: Final = 1024 * 1024
 _LARGE_BATCH_BYTES: Final = 8 * 1024 * 1024
+_DOUBTS: Final = 1000  # reads from when something was missing in memory
 _QUICKLY_FREED_BYTES: Final = 4 * 1024 * 1024
 
 LOG_SUFFIX: Final = ".log"
@@ -54,6 +57,8 @@ class FileSystem(Protocol):
     def close(self, fd: int) -> None: ...
     def pwrite(self, fd: int, data: Buffer, offset: int) -> int: ...
     def pread(self, fd: int, length: int, offset: int) -> bytes: ...
+    def pread_cached(self, fd: int, length: int, offset: int) -> bytes: ...
+    def is_in_memory(self, fd: int, position: int, length: int) -> bool: ...
     def ftruncate(self, fd: int, length: int) -> None: ...
     def fsync(self, fd: int) -> None: ...
     def rename(self, source: str, target: str) -> None: ...
@@ -75,6 +80,8 @@ class OsFileSystem:
     close: Any = staticmethod(os.close)
     pwrite: Any = staticmethod(os.pwrite)
     pread: Any = staticmethod(os.pread)
+    pread_cached: Any = staticmethod(pread_cached)
+    is_in_memory: Callable[[int, int, int], bool] = staticmethod(is_in_memory)
     ftruncate: Any = staticmethod(os.ftruncate)
     fsync: Any = staticmethod(os.fsync)
     rename: Any = staticmethod(os.replace)
@@ -89,7 +96,7 @@ OS_FILE_SYSTEM: Final[FileSystem] = OsFileSystem()
 class LogFile:
     """One open segment file: its descriptor and how many bytes of it are valid."""
 
-    __slots__ = ("_close", "fd", "fs", "path", "room_end", "room_mark", "size")
+    __slots__ = ("_close", "_doubts", "_reads_ahead", "fd", "fs", "path", "room_end", "room_mark", "size")
 
     def __init__(self, fs: FileSystem, path: str, fd: int, size: int) -> None:
         self.fs = fs
@@ -97,6 +104,8 @@ class LogFile:
         self.fd = fd
         self.size = size
         self.room_end = 0  # up to where there is room on the disk, if that was made (see file_room)
+        self._reads_ahead = True  # the system does
+        self._doubts = 0  # how often it is still to be asked for each page whether it is in memory
         self.room_mark = FIRST_ROOM_BYTES  # from where on more of it should be made before an append
         self._close = fs.close  # kept: at interpreter exit the module may be gone before its objects
 
@@ -126,6 +135,22 @@ class LogFile:
     def read(self, position: int, length: int) -> bytes:
         """Up to `length` valid bytes from `position`."""
         return self.fs.pread(self.fd, max(0, min(length, self.size - position)), position)
+
+    def read_cached(self, position: int, length: int) -> bytes:
+        """The same without waiting for the disk. Raises NotInMemory."""
+        length = max(0, min(length, self.size - position))
+        if self._reads_ahead:
+            have_nothing_read_ahead(self.fd)
+            self._reads_ahead = False
+        if not self._doubts:
+            data: bytes = self.fs.pread_cached(self.fd, length, position)
+            if len(data) == length:
+                return data
+        elif self.fs.is_in_memory(self.fd, position, length):
+            self._doubts -= 1
+            return self.fs.pread(self.fd, length, position)
+        self._doubts = _DOUBTS
+        raise NotInMemory((self.path, position), partial(self.read, position, length))
 
     def append(self, data: Buffer) -> None:
         """Write all of `data` after the valid bytes, or nothing of it: what was written is cut off again."""

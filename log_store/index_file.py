@@ -24,14 +24,18 @@ import struct
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from time import monotonic
 from typing import ClassVar
 
 from ottla.log_store.files import FileSystem, fsync_path, unlink_if_there, write_fully
+from ottla.log_store.page_cache import NotInMemory
 
 logger = logging.getLogger("ottla.log_store")
 
 LARGEST_RELATIVE_OFFSET = 0x7FFFFFFF
 _HELD_BACK_BYTES = 512
+_READ_BYTES = 64 * 1024
+_IN_MEMORY_SECONDS = 1.0  # what was there just now is not given up yet
 
 
 class CorruptIndex(Exception):
@@ -44,6 +48,7 @@ class IndexFile:
     __slots__ = (
         "_fd",
         "_held_back",
+        "_in_memory_until",
         "_length",
         "_lock",
         "_map",
@@ -68,6 +73,7 @@ class IndexFile:
         self._lock: threading.Lock | None = None  # of what is held back, from when anything is
         self._fd = -1
         self._map: mmap.mmap | None = None
+        self._in_memory_until = 0.0
         self.entries = length // self.ENTRY.size
         self.max_entries = max(self.entries, max_bytes // self.ENTRY.size)
 
@@ -195,6 +201,24 @@ class IndexFile:
         size = self.ENTRY.size
         with self._any_descriptor() as fd:
             return self.fs.pread(fd, size, slot * size)
+
+    def be_in_memory(self) -> None:
+        """Before a search that must not wait for the disk. Raises NotInMemory."""
+        if not self.entries or monotonic() < self._in_memory_until:
+            return
+        with self._any_descriptor() as fd:
+            if not self.fs.is_in_memory(fd, 0, self._written_bytes):
+                raise NotInMemory((self.path, 0), self._bring)
+        self._in_memory_until = monotonic() + _IN_MEMORY_SECONDS
+
+    def _bring(self) -> None:
+        with self._any_descriptor() as fd:
+            for position in range(0, self._written_bytes, _READ_BYTES):
+                self.fs.pread(fd, _READ_BYTES, position)
+
+    @property
+    def _written_bytes(self) -> int:
+        return self.entries * self.ENTRY.size - len(self._held_back)
 
     def _resize(self, length: int) -> None:
         self._unmap()

@@ -366,10 +366,12 @@ class Log:
 
     # ---- read
 
-    def read(self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool) -> ReadResult:
+    def read(
+        self, offset: int, max_bytes: int, *, upto: int, at_least_one: bool, only_cached: bool = False
+    ) -> ReadResult:
         """The batches from the one that holds `offset`, as far as `max_bytes` and its segment reach, and none
         that holds `upto` or more. The last one may be cut off. With `at_least_one` the first batch is whole
-        even if it is larger."""
+        even if it is larger. Raises NotInMemory if only what is in memory is to be looked at to find them."""
         if offset < self.log_start_offset or offset > self.log_end_offset:
             raise KafkaError(
                 ErrorCode.OFFSET_OUT_OF_RANGE,
@@ -381,18 +383,20 @@ class Log:
         if self.failure is not None:
             durability.check_usable(self)
         try:
-            return self._read(offset, max_bytes, upto, at_least_one)
+            return self._read(offset, max_bytes, upto, at_least_one, only_cached)
         except OSError as error:
             raise failed(self, "read", error) from error
 
-    def _read(self, offset: int, max_bytes: int, upto: int, at_least_one: bool) -> ReadResult:
+    def _read(
+        self, offset: int, max_bytes: int, upto: int, at_least_one: bool, only_cached: bool
+    ) -> ReadResult:
         segments = self.segments
         slot = len(segments) - 1
         if offset < segments[slot].base_offset:
             slot = self.slot_of(offset)
         while slot < len(segments):
             segment = segments[slot]
-            found = segment.find(offset)
+            found = segment.find(offset, only_cached=only_cached)
             if found is not None:
                 break
             slot += 1
@@ -403,7 +407,7 @@ class Log:
         if upto < self.log_end_offset and (
             slot + 1 == len(segments) or upto < segments[slot + 1].base_offset
         ):
-            limit = segment.find(upto)
+            limit = segment.find(upto, only_cached=only_cached)
             if limit is not None:
                 end = limit.position
         if max_bytes < first_size:
@@ -422,13 +426,16 @@ class Log:
     def slot_of(self, offset: int) -> int:
         return max(0, bisect_right(self.segments, offset, key=base_offset_of) - 1)
 
-    def searches_by_time(self, timestamp: int | None) -> Iterator[BatchSearch]:
-        """Searches for the first record at or after `timestamp`, or with the greatest one of all (None)."""
+    def searches_by_time(self, timestamp: int | None, *, only_cached: bool = False) -> Iterator[BatchSearch]:
+        """Searches for the first record at or after `timestamp`, or with the greatest one of all (None). Raises
+        NotInMemory if only what is in memory is to be looked at."""
         with failing(self, "read"):
             if timestamp is None:
-                yield from timestamps.greatest(self.segments)
+                yield from timestamps.greatest(self.segments, only_cached)
             else:
-                yield from timestamps.at_or_after(self.segments, timestamp, self.log_start_offset)
+                yield from timestamps.at_or_after(
+                    self.segments, timestamp, self.log_start_offset, only_cached
+                )
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record whose timestamp is at or after `timestamp`."""

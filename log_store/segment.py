@@ -16,7 +16,7 @@ import logging
 import os
 import struct
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.log_store.files import (
@@ -58,6 +58,9 @@ _RECENT_BATCHES = 1024
 _OFFSETS = struct.Struct(">qi11xi")  # base_offset, batch_length, last_offset_delta
 _unpack_offsets = _OFFSETS.unpack_from
 _unpack_base_offset = struct.Struct(">q").unpack
+
+
+Read = Callable[[int, int], bytes]  # of a position, so many bytes
 
 
 class BatchPosition(NamedTuple):
@@ -242,8 +245,9 @@ class Segment:
 
     # ---- finding
 
-    def find(self, offset: int) -> BatchPosition | None:
-        """The first batch whose last offset is at or above `offset`; None if the segment ends before."""
+    def find(self, offset: int, *, only_cached: bool = False) -> BatchPosition | None:
+        """The first batch whose last offset is at or above `offset`; None if the segment ends before. Raises
+        NotInMemory if only what is in memory is to be looked at."""
         recent = self._recent_last
         if recent and offset >= self._recent_floor:
             slot = bisect_left(recent, offset)
@@ -254,12 +258,16 @@ class Segment:
             slot += 1
             end = positions[slot] if slot < len(positions) else self.file.size
             return BatchPosition(position, end - position)
+        if only_cached:
+            self.offset_index.be_in_memory()
         entry_offset, position = self.offset_index.lookup(offset)
-        chunk = self.file.read(position, _SCAN_BYTES)
+        file = self.file
+        read = file.read_cached if only_cached else file.read
+        chunk = read(position, _SCAN_BYTES)
         if position and not self._is_batch_of_entry(chunk, entry_offset, position):
             logger.warning("index entry is damaged and not used path=%s", self.offset_index.path)
-            position, chunk = 0, self.file.read(0, _SCAN_BYTES)
-        return self._scan(offset, position, chunk)
+            position, chunk = 0, read(0, _SCAN_BYTES)
+        return self._scan(offset, position, chunk, read)
 
     def _is_batch_of_entry(self, chunk: bytes, offset: int, position: int) -> bool:
         """Whether an index entry leads to a batch that may be the one it means. Nothing in an index is
@@ -273,7 +281,7 @@ class Segment:
             and HEADER_SIZE <= length + LOG_OVERHEAD <= self.file.size - position
         )
 
-    def _scan(self, offset: int, position: int, chunk: bytes) -> BatchPosition | None:
+    def _scan(self, offset: int, position: int, chunk: bytes, read: Read) -> BatchPosition | None:
         """Walk the headers from `position`, where `chunk` was read."""
         file = self.file
         end = file.size
@@ -281,7 +289,7 @@ class Segment:
         while position + HEADER_SIZE <= end:
             at = position - start
             if not 0 <= at <= len(chunk) - _OFFSETS.size:
-                chunk = file.read(position, _SCAN_BYTES)
+                chunk = read(position, _SCAN_BYTES)
                 start, at = position, 0
             base_offset, length, delta = _unpack_offsets(chunk, at)
             if base_offset + delta >= offset:
@@ -291,8 +299,11 @@ class Segment:
             position += length + LOG_OVERHEAD
         return None
 
-    def read_batches(self, position: int, end: int | None = None) -> Iterator[tuple[int, BatchView]]:
-        """(position, view) of each whole batch from `position`; CorruptBatch where no batch can begin."""
+    def read_batches(
+        self, position: int, end: int | None = None, *, only_cached: bool = False
+    ) -> Iterator[tuple[int, BatchView]]:
+        """(position, view) of each whole batch from `position`; CorruptBatch where no batch can begin. Raises
+        NotInMemory if only what is in memory is to be looked at."""
         stop = self.file.size if end is None else end
         chunk = memoryview(b"")
         start = position
@@ -303,7 +314,8 @@ class Segment:
                 if size > stop - position:
                     return
                 wanted = max(size, min(_READ_BYTES, stop - position))
-                chunk = memoryview(self.read_fully(position, wanted))
+                read = self.file.read_cached if only_cached else self.read_fully
+                chunk = memoryview(read(position, wanted))
                 start, at = position, 0
                 size = batch_size_at(chunk, 0, len(chunk))
                 if size == 0 or size > stop - position:

@@ -53,23 +53,28 @@ def first_found(searches: Iterable[BatchSearch]) -> TimestampOffset | None:
     return next((found for search in searches if (found := search.run()) is not None), None)
 
 
-def at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> Iterator[BatchSearch]:
+def at_or_after(
+    segments: Sequence[Segment], timestamp: int, log_start_offset: int, only_cached: bool
+) -> Iterator[BatchSearch]:
     """For the first record from the log start on whose timestamp is at or after `timestamp`."""
     for segment in segments:
         if segment.file.fd < 0:  # deleted while batches before it were searched
             continue
         if not segment.size or segment.greatest_timestamp.timestamp < timestamp:
             continue
+        if only_cached:
+            segment.time_index.be_in_memory()
+            segment.offset_index.be_in_memory()
         begin = segment.time_index.lookup(timestamp).offset
         position = segment.offset_index.lookup(max(begin, log_start_offset))[1]
-        for _, view in segment.read_batches(position):
+        for _, view in segment.read_batches(position, only_cached=only_cached):
             if view.max_timestamp >= timestamp and view.last_offset >= log_start_offset:
                 yield BatchSearch(view, timestamp, log_start_offset)
                 if segment.file.fd < 0:  # deleted while the batch was searched
                     break
 
 
-def greatest(segments: Sequence[Segment]) -> Iterator[BatchSearch]:
+def greatest(segments: Sequence[Segment], only_cached: bool) -> Iterator[BatchSearch]:
     """For the first record that has the greatest timestamp of the log, which is -1 if no record has one."""
     newest: Segment | None = None
     for segment in segments:
@@ -78,8 +83,10 @@ def greatest(segments: Sequence[Segment]) -> Iterator[BatchSearch]:
     if newest is None:
         return
     timestamp, offset = newest.greatest_timestamp
+    if only_cached:
+        newest.offset_index.be_in_memory()
     position = newest.offset_index.lookup(offset)[1]
-    for _, view in newest.read_batches(position):
+    for _, view in newest.read_batches(position, only_cached=only_cached):
         if view.max_timestamp == timestamp:
             yield BatchSearch(view, None, 0)
             return

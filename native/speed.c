@@ -12,6 +12,7 @@ static PyMethodDef *const method_tables[] = {
     ottla_index_methods,
     ottla_lz4_methods,
     ottla_room_methods,
+    ottla_page_cache_methods,
 };
 
 static int add_functions(PyObject *module) {

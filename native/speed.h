@@ -20,6 +20,7 @@ extern PyMethodDef ottla_crc32c_methods[];
 extern PyMethodDef ottla_compaction_methods[];
 extern PyMethodDef ottla_index_methods[];
 extern PyMethodDef ottla_room_methods[];
+extern PyMethodDef ottla_page_cache_methods[];
 
 /* The CRC-32C of some bytes. */
 uint32_t ottla_crc32c(const uint8_t *at, size_t size);

@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
-from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from ottla.log_store.page_cache import NotInMemory
+from ottla.server.cold_reads import ColdReads
 from ottla.server.fetch_sessions import FetchedPartition, FetchPlan, TopicKey
 from ottla.server.partition import AppendWaiter, Partition
-from ottla.server.turns import map_in_turns
+from ottla.server.turns import Turns
 from ottla.wire.dataclass import dataclass, field
 from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.fetch import (
@@ -67,23 +69,40 @@ class Fetch:
         """So that they are to be read in turns."""
         return len(self._plan.partitions) > _PARTITIONS_PER_TURN
 
-    def read(self) -> ReadOutcome:
-        """One pass, at once."""
+    def read(self, *, only_cached: bool = False) -> ReadOutcome:
+        """One pass, at once. Raises NotInMemory if it is not to wait for the disk and would have to."""
         outcome = ReadOutcome()
         for wanted in self._plan.partitions:
-            self._read_into(outcome, wanted)
+            self._read_into(outcome, wanted, only_cached)
         return outcome
 
     async def read_in_turns(self) -> ReadOutcome:
-        """One pass over very many partitions, with the loop free for others now and then."""
+        """One pass over very many partitions, or what is not in memory, with the loop free for others now and then."""
         outcome = ReadOutcome()
-        await map_in_turns(partial(self._read_into, outcome), self._plan.partitions)
+        async with Turns() as turns:
+            for wanted in self._plan.partitions:
+                try:
+                    self._read_into(outcome, wanted, only_cached=True)
+                except NotInMemory:
+                    await turns.outside(self._read_cold_into(outcome, wanted))
+                if perf_counter() > turns.ends:
+                    await turns.rest()
         return outcome
 
-    def _read_into(self, outcome: ReadOutcome, wanted: FetchedPartition) -> None:
+    async def _read_cold_into(self, outcome: ReadOutcome, wanted: FetchedPartition) -> None:
+        cold = ColdReads()
+        while True:
+            try:
+                return self._read_into(outcome, wanted, cold.only_cached)
+            except NotInMemory as missing:
+                await cold.bring(missing)
+
+    def _read_into(self, outcome: ReadOutcome, wanted: FetchedPartition, only_cached: bool) -> None:
         size = outcome.size_bytes
         try:
-            data = self._read_partition(wanted, self._max_bytes - size, at_least_one=size == 0)
+            data = self._read_partition(
+                wanted, self._max_bytes - size, at_least_one=size == 0, only_cached=only_cached
+            )
             if data.records is not None:
                 outcome.size_bytes += len(data.records)
             if data.diverging_epoch.end_offset >= 0:
@@ -103,7 +122,9 @@ class Fetch:
             return table.by_name(wanted.topic, wanted.partition)
         return table.by_id(wanted.topic, wanted.partition)
 
-    def _read_partition(self, wanted: FetchedPartition, limit: int, at_least_one: bool) -> PartitionData:
+    def _read_partition(
+        self, wanted: FetchedPartition, limit: int, *, at_least_one: bool, only_cached: bool
+    ) -> PartitionData:
         partition = self._find(wanted)
         if self._replica_id >= 0:
             # No other broker replicates from this one; a client that says it is one must not be believed.
@@ -127,7 +148,11 @@ class Fetch:
         else:
             upto = log.log_end_offset
         found = log.read(
-            wanted.fetch_offset, min(wanted.max_bytes, max(limit, 0)), upto=upto, at_least_one=at_least_one
+            wanted.fetch_offset,
+            min(wanted.max_bytes, max(limit, 0)),
+            upto=upto,
+            at_least_one=at_least_one,
+            only_cached=only_cached,
         )
         if found.records is not None:
             data.records = found.records

@@ -17,9 +17,9 @@ from time import perf_counter
 
 import trio
 
+from ottla.log_store.page_cache import is_in_memory, probe
+from ottla.server.cold_reads import READING, ReadAhead, read_ahead, read_cached
 from ottla.server.memory_budget import MemoryBudget
-from ottla.server.own_threads import OwnThreads
-from ottla.server.page_cache import is_cached, read_ahead, read_cached
 from ottla.wire.chunks import Buffer, Chunk, FileSlice
 
 COPY_BELOW_BYTES = 32 * 1024
@@ -29,9 +29,6 @@ _LEAST_BYTES = 1024  # of a chunk, as far as gathering goes: each takes its time
 _UNCOUNTED_BYTES = 64 * 1024
 _TURN_BYTES = 2 * 1024 * 1024  # a reader as quick as we are would keep the loop for all of a large answer
 _CHUNK_BYTES = 8 * 1024  # that could be sent in the time that it takes to gather one more chunk
-
-# Threads of their own: readers of old records must not keep flushes from theirs.
-_READING = OwnThreads("reading", 8)
 
 
 class Progress(Enum):
@@ -48,6 +45,7 @@ class Outbox:
     once count in the memory budget until it has."""
 
     __slots__ = (
+        "_ahead",
         "_budget",
         "_chunks",
         "_counted_bytes",
@@ -62,6 +60,7 @@ class Outbox:
     def __init__(self, sock: socket.socket, budget: MemoryBudget | None = None) -> None:
         self._sock = sock
         self._budget = budget
+        self._ahead: ReadAhead | None = None  # from when something was not in memory
         self._chunks: list[Chunk] = []
         self._next = 0  # of the chunks; those before it are sent
         self._counted_bytes = 0
@@ -141,6 +140,8 @@ class Outbox:
 
     def _send_much(self) -> Progress:
         left = _TURN_BYTES
+        # To whom everything was in memory so far it is likely to be.
+        is_cached = probe if self._ahead is None else is_in_memory
         try:
             while self._next < len(self._chunks):
                 if left <= 0:
@@ -222,12 +223,15 @@ class Outbox:
         chunk = self._chunks[self._next]
         assert isinstance(chunk, FileSlice)
         if len(chunk) < COPY_BELOW_BYTES:
-            self._chunks[self._next] = await _READING.run(chunk.read)
+            self._chunks[self._next] = await READING.run(chunk.read)
             return
         # The socket still does not block, only the disk does.
-        length = min(len(chunk), _TURN_BYTES)
+        fd, position, length = chunk.fileno(), chunk.position, min(len(chunk), _TURN_BYTES)
+        if self._ahead is None:
+            self._ahead = ReadAhead()
+        ahead = self._ahead.bytes_from(fd, position, length)
         try:
-            sent = await _READING.run(_send_cold, self._sock.fileno(), chunk.fileno(), chunk.position, length)
+            sent = await READING.run(_send_cold, self._sock.fileno(), fd, position, length, ahead)
         except BlockingIOError:
             self._count()
             await trio.lowlevel.wait_writable(self._sock)
@@ -255,6 +259,6 @@ class Outbox:
         self.held_since = math.inf
 
 
-def _send_cold(out_fd: int, in_fd: int, position: int, length: int) -> int:
-    read_ahead(in_fd, position)
+def _send_cold(out_fd: int, in_fd: int, position: int, length: int, ahead: int) -> int:
+    read_ahead(in_fd, position, ahead)
     return os.sendfile(out_fd, in_fd, position, length)

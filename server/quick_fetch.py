@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from ottla.log_store.page_cache import NotInMemory
 from ottla.native import speed
 from ottla.server.fetch_sessions import (
     FINAL_EPOCH,
@@ -102,13 +103,13 @@ class _QuickFetch(ParkedAnswer):
         try:
             if table.get(wanted.topic, {}).get(wanted.partition) is not self._partition:
                 raise _Unusual  # it was deleted, or its directory has failed
-            return self.answer(outbox, time_is_up)
+            return self.answer(outbox, time_is_up, only_cached=False)  # it has been looked at before
         except _Unusual:
             return self._answer_as_usual(outbox, time_is_up)
 
-    def answer(self, outbox: Outbox, time_is_up: bool) -> bool:
+    def answer(self, outbox: Outbox, time_is_up: bool, *, only_cached: bool) -> bool:
         """Put the answer into the outbox, if there is enough to tell. Raises _Unusual, and has changed nothing then, if
-        it is not one of ours."""
+        it is not one of ours, or what it asks for has to be read from the disk and it is not to wait for that."""
         partition, wanted, session = self._partition, self._wanted, self._session
         log = partition.log
         high_watermark, stable_offset = log.high_watermark, log.last_stable_offset
@@ -121,8 +122,9 @@ class _QuickFetch(ParkedAnswer):
                 min(wanted.max_bytes, self._max_bytes),
                 upto=stable_offset if is_committed else high_watermark,
                 at_least_one=True,
+                only_cached=only_cached,
             )
-        except KafkaError:
+        except (KafkaError, NotInMemory):
             raise _Unusual from None
         records = found.records
         size = 0 if records is None else records.length
@@ -218,7 +220,7 @@ def quick_fetch(broker: Broker) -> Callable[[memoryview, Outbox], ParkedAnswer |
             return False
         fetch = _QuickFetch(broker, partition, session, wanted, found[:6])
         try:
-            is_answered = fetch.answer(outbox, fetch.max_wait_seconds <= 0)
+            is_answered = fetch.answer(outbox, fetch.max_wait_seconds <= 0, only_cached=True)
         except _Unusual:
             return False
         if session is not None:

@@ -14,6 +14,7 @@ from typing import Any
 
 import trio
 
+from ottla.log_store.page_cache import NotInMemory
 from ottla.server import quick_fetch  # noqa: F401
 from ottla.server.context import RequestContext
 from ottla.server.fetch_sessions import FetchedPartition, PartitionKey
@@ -64,7 +65,7 @@ class _ParkedFetch(Parked):
 
 
 async def _wait_in_turns(fetch: Fetch, max_wait_seconds: float) -> FetchResponse:
-    """The same for very many partitions, which are read in turns with other work.
+    """The same for very many partitions, and for what is not in memory, which are read in turns with other work.
 
     The word is left before each pass, the first one too: this coroutine may begin some time after it was made, a pass
     may take turns, and nothing appended meanwhile must be missed.
@@ -109,7 +110,8 @@ def _forgotten_partitions(request: FetchRequest, uses_topic_ids: bool) -> list[P
 
 @serves(FetchRequest)
 def handle_fetch(context: RequestContext, request: FetchRequest):  # type: ignore[no-untyped-def]
-    """Answer at once when there is enough to send; park otherwise. Very many partitions are read in turns."""
+    """Answer at once when there is enough to send; park otherwise. Very many partitions, and what is not in memory, are
+    read in turns."""
     if context.has_many_elements:
         return _fetch_many(context, request)
     return _fetch(context, request, *_named_and_forgotten(context, request))
@@ -153,6 +155,9 @@ def _fetch(
     fetch = Fetch(broker, plan, wishes)
     if fetch.has_many_partitions:
         return _wait_in_turns(fetch, request.max_wait_ms / 1000)
-    outcome = fetch.read()
+    try:
+        outcome = fetch.read(only_cached=True)
+    except NotInMemory:
+        return _wait_in_turns(fetch, request.max_wait_ms / 1000)
     waits_ms = request.max_wait_ms if plan.partitions else 0
     return fetch.answer(outcome, waits_ms <= 0) or _ParkedFetch(fetch, waits_ms / 1000)

@@ -17,7 +17,10 @@ from typing import Any
 
 import trio
 
+from ottla.log_store.log import Log
+from ottla.log_store.page_cache import NotInMemory
 from ottla.log_store.timestamps import BatchSearch, TimestampOffset
+from ottla.server.cold_reads import ColdReads
 from ottla.server.context import RequestContext
 from ottla.server.log_ends import EARLIEST, LATEST, end_of_log, last_fetchable_offset
 from ottla.server.partition import Partition
@@ -125,9 +128,7 @@ class _ListOffsets:
             return self._end_of(partition, timestamp)
         if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
             return -1, -1, -1
-        log = partition.log
-        searches = log.searches_by_time(None if timestamp == MAX_TIMESTAMP else timestamp)
-        found = await _search(turns, searches)
+        found = await _search(turns, partition.log, None if timestamp == MAX_TIMESTAMP else timestamp)
         if found is None or found.offset >= self._last_fetchable(partition):
             return -1, -1, -1
         return found.timestamp, found.offset, found.leader_epoch
@@ -140,7 +141,16 @@ class _ListOffsets:
         return last_fetchable_offset(partition, self._request.replica_id, self._request.isolation_level)
 
 
-async def _search(turns: Turns, searches: Iterable[BatchSearch]) -> TimestampOffset | None:
+async def _search(turns: Turns, log: Log, timestamp: int | None) -> TimestampOffset | None:
+    cold = ColdReads()
+    while True:
+        try:
+            return await _run(turns, log.searches_by_time(timestamp, only_cached=cold.only_cached))
+        except NotInMemory as missing:
+            await turns.outside(cold.bring(missing))
+
+
+async def _run(turns: Turns, searches: Iterable[BatchSearch]) -> TimestampOffset | None:
     for search in searches:
         # A batch is looked through record by record, which takes too long for the loop when they are many or large.
         view = search.view

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import trio
 
 from ottla.group_coordinator.share_partition.acquire import Acquisition
 from ottla.server.broker import Broker
+from ottla.server.cold_reads import READING, bring
 from ottla.server.partition import AppendWaiter
 from ottla.server.share.partitions import LivePartition, told
-from ottla.server.share.reading import NOTHING, Acquired, acquire_records, readable_bytes
+from ottla.server.share.reading import NOTHING, Acquired, acquire_records, readable_bytes, to_be_brought
 from ottla.server.share.sessions import SessionKey, TopicPartition
 from ottla.wire.errors import KafkaError
 from ottla.wire.messages.share_fetch import AcquiredRecords, PartitionData, ShareFetchRequest
 
 _RECORD_LIMIT = 1
+_TRIES_TO_BRING = 3  # of records into memory; what does not stay there is waited for
 
 
 class _Waiter:
@@ -55,8 +57,14 @@ class ShareFetching:
     async def run(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, PartitionData]:
         """An answer for every partition, when there is enough for one or the time is up."""
         deadline = trio.current_time() + self._request.max_wait_ms / 1000
+        tries = _TRIES_TO_BRING
         while True:
             found, failed = await self._find(partitions)
+            if tries and (cold := self._to_be_brought(found)):
+                tries -= 1
+                for each in cold:
+                    await READING.run(bring, each)
+                continue  # other members have had their turns
             waiter = _Waiter(list(found.values()))
             try:
                 is_last = (
@@ -86,6 +94,15 @@ class ShareFetching:
                 )
         return found, failed
 
+    def _to_be_brought(self, found: dict[TopicPartition, LivePartition]) -> list[Callable[[], object]]:
+        """What has to be brought into memory before it is read in the loop."""
+        share_bytes = self._share_bytes(found)
+        each = (to_be_brought(live, self._values.read_committed, share_bytes) for live in found.values())
+        return [bringing for bringing in each if bringing is not None]
+
+    def _share_bytes(self, found: dict[TopicPartition, LivePartition]) -> int:
+        return max(1, self._max_bytes // max(1, len(found)))
+
     def _has_enough(self, found: dict[TopicPartition, LivePartition]) -> bool:
         if self._min_bytes <= 1:
             return True
@@ -99,7 +116,7 @@ class ShareFetching:
     def _acquire(self, found: dict[TopicPartition, LivePartition]) -> dict[TopicPartition, PartitionData]:
         rows: dict[TopicPartition, PartitionData] = {}
         left = self._request.max_records
-        share_bytes = max(1, self._max_bytes // max(1, len(found)))
+        share_bytes = self._share_bytes(found)
         for where, live in found.items():
             row = rows[where] = PartitionData(partition_index=where[1], records=b"")
             try:

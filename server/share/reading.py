@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from ottla.group_coordinator.share_partition.acquire import (
@@ -16,9 +16,11 @@ from ottla.group_coordinator.share_partition.acquire import (
 )
 from ottla.group_coordinator.share_partition.runs import Run
 from ottla.log_store.log import Log
+from ottla.log_store.page_cache import NotInMemory, is_in_memory
 from ottla.log_store.reads import ReadResult
 from ottla.server.share.partitions import LivePartition
 from ottla.wire.chunks import Chunk, FileSlice
+from ottla.wire.errors import KafkaError
 
 _WINDOW_BYTES: Final = 64 * 1024
 _HEADER_BYTES: Final = 61
@@ -85,13 +87,29 @@ def acquire_records(
     return Acquired(runs, FileSlice(found.records.file, found.records.position + start, end - start))
 
 
-def _read(live: LivePartition, read_committed: bool, max_bytes: int) -> ReadResult:
+def to_be_brought(live: LivePartition, read_committed: bool, max_bytes: int) -> Callable[[], object] | None:
+    """What brings into memory, in a worker thread, what is to be read and is not there; None if there is nothing, or
+    nothing that can be read."""
+    try:
+        records = _read(live, read_committed, max_bytes, only_cached=True).records
+    except NotInMemory as missing:
+        return missing.bring
+    except KafkaError:
+        return None
+    if records is None or is_in_memory(records.fileno(), records.position, records.length):
+        return None
+    return records.read
+
+
+def _read(
+    live: LivePartition, read_committed: bool, max_bytes: int, *, only_cached: bool = False
+) -> ReadResult:
     log = live.partition.log
     offset = max(live.state.fetch_offset, log.log_start_offset)
     upto = log.last_stable_offset if read_committed else log.high_watermark
     if offset >= upto:
         return ReadResult(None)
-    return log.read(offset, max_bytes, upto=upto, at_least_one=True)
+    return log.read(offset, max_bytes, upto=upto, at_least_one=True, only_cached=only_cached)
 
 
 def _scan(records: FileSlice, last_wanted: int) -> Iterator[_Batch]:

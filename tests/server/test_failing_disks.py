@@ -10,6 +10,7 @@ import pytest
 from compat_tests.eventually import eventually
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic, describe, fetch_records, produce, wait_until_served
+from ottla.log_store.files import OsFileSystem
 from ottla.server.log_catalog import StorageFailed
 from ottla.testing import Broker
 from ottla.wire.errors import ErrorCode
@@ -36,7 +37,7 @@ def inject(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inject]:
     """Let an operation fail for all files below a directory."""
 
     def fail(directory: Path, operation: str, number: int) -> None:
-        real = getattr(os, operation)
+        real = getattr(OsFileSystem, operation)
 
         def call(fd: int, *arguments: object) -> object:
             if os.readlink(f"/proc/self/fd/{fd}").startswith(str(directory)):
@@ -136,8 +137,14 @@ def test_a_directory_that_fails(
         assert leader_of(raw, "t", bad) == (ErrorCode.NONE, 1, [])
 
 
-def test_a_read_that_fails(disks: tuple[Path, Path], inject: Inject) -> None:
-    """A disk that cannot be read is as offline as one that cannot be written."""
+@pytest.mark.parametrize("is_in_memory", [True, False])
+def test_a_read_that_fails(
+    disks: tuple[Path, Path], inject: Inject, monkeypatch: pytest.MonkeyPatch, is_in_memory: bool
+) -> None:
+    """A disk that cannot be read is as offline as one that cannot be written, whichever thread learns it."""
+    if not is_in_memory:
+        monkeypatch.setattr(OsFileSystem, "pread_cached", staticmethod(lambda *stretch: b""))
+        monkeypatch.setattr(OsFileSystem, "is_in_memory", staticmethod(lambda *stretch: False))
     with running_on(*disks) as broker, RawClient.to(broker.bootstrap) as raw:
         create_topic(raw, "t", 2, segment_bytes="1048576")
         bad = partition_on(disks[1], "t")
@@ -145,7 +152,7 @@ def test_a_read_that_fails(disks: tuple[Path, Path], inject: Inject) -> None:
             data = PartitionProduceData(index=bad, records=build_batch([Record(0, 1, None, bytes(size), ())]))
             topics = [TopicProduceData(name="t", partition_data=[data])]
             raw.send(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topics), 9)
-        inject(disks[1], "pread", errno.EIO)
+        inject(disks[1], "pread_cached" if is_in_memory else "pread", errno.EIO)
         assert fetch_error(raw, "t", bad) == OFFLINE
         eventually(lambda: directory_errors(raw), {"a": ErrorCode.NONE, "b": OFFLINE})
 

@@ -11,7 +11,8 @@ import pytest
 import trio
 import trio.testing
 
-from ottla.server import output, page_cache
+from ottla.log_store import page_cache
+from ottla.server import cold_reads, output
 from ottla.server.memory_budget import MemoryBudget
 from ottla.server.output import Outbox, Progress
 from ottla.wire.chunks import Chunk, FileSlice
@@ -95,7 +96,8 @@ async def test_what_is_not_in_memory_is_read_by_a_thread(
             for cold in (True, False):
                 with monkeypatch.context() as patched:
                     if cold:
-                        patched.setattr(output, "is_cached", lambda *stretch: False)
+                        for way in ("probe", "is_in_memory"):
+                            patched.setattr(output, way, lambda *stretch: False)
                         patched.setattr(output, "read_cached", lambda chunk: None)
                     threads.clear()
                     received = await received_from([b"<", chunk, b">"])
@@ -111,20 +113,20 @@ def test_what_is_in_memory(tmp_path: Path) -> None:
     path.write_bytes(CONTENT * 16)
     size = len(CONTENT) * 16
     with path.open("rb") as file:
-        assert page_cache.is_cached(file.fileno(), 3, size - 3)
-        assert page_cache.read_cached(FileSlice(file, 3, 5000)) == CONTENT[3:5003]
-        assert page_cache.read_cached(FileSlice(file, size - 10, 11)) is None
+        assert page_cache.probe(file.fileno(), 3, size - 3)
+        assert cold_reads.read_cached(FileSlice(file, 3, 5000)) == CONTENT[3:5003]
+        assert cold_reads.read_cached(FileSlice(file, size - 10, 11)) is None
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        if page_cache.is_cached(file.fileno(), size // 2, size // 2):
+        if page_cache.probe(file.fileno(), size // 2, size // 2):
             pytest.skip("the system keeps it in memory, or does not tell")
         os.pread(file.fileno(), size, 0)
-        assert page_cache.is_cached(file.fileno(), 0, size)
+        assert page_cache.probe(file.fileno(), 0, size)
 
 
 async def test_systems_without_such_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is taken to be in memory, and arrives."""
-    monkeypatch.setattr(page_cache, "_NOWAIT", 0)
+    monkeypatch.setattr(page_cache, "NOWAIT", 0)
     path = tmp_path / "log"
     path.write_bytes(CONTENT)
     with path.open("rb") as file:
@@ -139,7 +141,7 @@ async def test_small_slices_are_read_when_their_turn_has_come(
     path = tmp_path / "log"
     path.write_bytes(CONTENT)
     read: list[int] = []
-    read_cached = page_cache.read_cached
+    read_cached = cold_reads.read_cached
 
     def noted(chunk: FileSlice) -> bytearray | None:
         read.append(len(chunk))
@@ -276,7 +278,7 @@ async def test_cold_answers_that_are_not_taken_count_too(
     """Though it is a thread that finds the socket full."""
     path = tmp_path / "log"
     path.write_bytes(CONTENT * 10)
-    monkeypatch.setattr(output, "is_cached", lambda *stretch: False)
+    monkeypatch.setattr(output, "probe", lambda *stretch: False)
     budget = MemoryBudget(1000)
     ours, theirs = socket.socketpair()
     with ours, theirs, path.open("rb") as file:
