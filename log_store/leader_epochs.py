@@ -6,6 +6,10 @@ partition. Both columns ascend. Followers and consumers use it to find where two
 A new epoch is written down at once but not fsynced, or only noted until it has something to tell (`begin`):
 what a crash loses comes back when recovery reads the batches after the recovery point. `flush` makes it
 durable.
+
+Epochs before the start of the log stay in the file until it is written for another reason: whoever loads it cuts
+them off again. To replace a file frees the blocks of the old one, for which some file systems wait for the disk,
+and records of very many partitions may be deleted at once.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ class EpochEntry(NamedTuple):
 class LeaderEpochs:
     """The ascending list of (epoch, start offset) of one partition."""
 
-    __slots__ = ("_dirty", "_writing", "entries", "fs", "is_unwritten", "latest_epoch", "path")
+    __slots__ = ("_dirty", "_is_behind", "_writing", "entries", "fs", "is_unwritten", "latest_epoch", "path")
 
     def __init__(self, fs: FileSystem, path: str) -> None:
         self.fs = fs
@@ -44,6 +48,7 @@ class LeaderEpochs:
         self.entries: list[EpochEntry] = []
         self.latest_epoch = UNDEFINED_EPOCH
         self._dirty = False
+        self._is_behind = False  # the file begins before the log
         self.is_unwritten = False
         self._writing = threading.Lock()  # a flush in a worker thread may write too
 
@@ -116,7 +121,7 @@ class LeaderEpochs:
         if position == 1 and first.start_offset == start_offset:
             return
         self._replace([EpochEntry(first.epoch, start_offset), *self.entries[position:]])
-        self._write()
+        self._is_behind = True
 
     def clear(self) -> None:
         self._replace([])
@@ -124,7 +129,7 @@ class LeaderEpochs:
 
     def _write(self) -> None:
         with self._writing:
-            self.is_unwritten = False
+            self.is_unwritten = self._is_behind = False
             write_checkpoint(self.fs, self.path, self._lines(), sync=False)
             self._dirty = True
 
@@ -134,7 +139,7 @@ class LeaderEpochs:
     def flush(self) -> bool:
         """Make the file durable if it changed since; may run in a worker thread. If it did (True), its name
         was put in place by a rename that the directory has yet to keep."""
-        if self.is_unwritten:
+        if self.is_unwritten or self._is_behind:
             self._write()
         if not self._dirty:
             return False
