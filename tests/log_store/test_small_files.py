@@ -90,7 +90,8 @@ def test_truncating_epochs(tmp_path: Path) -> None:
     epochs.truncate_from_end(30)
     epochs.truncate_from_start(15)
     assert epochs.entries == [EpochEntry(1, 15), EpochEntry(2, 20)]
-    assert path.read_text() == "0\n3\n0 0\n1 10\n2 20\n"  # the start is cut off in the file with the next flush
+    # The start is cut off in the file with the next flush.
+    assert path.read_text() == "0\n3\n0 0\n1 10\n2 20\n"
     assert epochs.flush()
     assert path.read_text() == "0\n2\n1 15\n2 20\n"
     assert epochs.epoch_for_offset(14) is None
