@@ -212,9 +212,13 @@ class IndexFile:
         self._in_memory_until = monotonic() + _IN_MEMORY_SECONDS
 
     def _bring(self) -> None:
-        with self._any_descriptor() as fd:
+        # In a thread, so the file may have been deleted meanwhile, and is not to be made again.
+        fd = self.fs.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
             for position in range(0, self._written_bytes, _READ_BYTES):
                 self.fs.pread(fd, _READ_BYTES, position)
+        finally:
+            self.fs.close(fd)
 
     @property
     def _written_bytes(self) -> int:

@@ -130,7 +130,11 @@ class LeaderEpochs:
     def _write(self) -> None:
         with self._writing:
             self.is_unwritten = self._is_behind = False
-            write_checkpoint(self.fs, self.path, self._lines(), sync=False)
+            try:
+                write_checkpoint(self.fs, self.path, self._lines(), sync=False)
+            except OSError:
+                self.is_unwritten = True  # what was refused may be taken the next time
+                raise
             self._dirty = True
 
     def _lines(self) -> list[str]:

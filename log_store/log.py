@@ -31,7 +31,7 @@ from ottla.log_store.producer_state import PRODUCER_ID_EXPIRATION_MS, ProducerSt
 from ottla.log_store.producer_window import refill_window
 from ottla.log_store.reads import NOTHING, ReadResult
 from ottla.log_store.segment import Segment, base_offset_of
-from ottla.log_store.timestamps import BatchSearch, TimestampOffset
+from ottla.log_store.timestamps import Step, TimestampOffset
 from ottla.log_store.txn_index import AbortedTxn
 from ottla.log_store.validation import (
     AppendOrigin,
@@ -426,24 +426,26 @@ class Log:
     def slot_of(self, offset: int) -> int:
         return max(0, bisect_right(self.segments, offset, key=base_offset_of) - 1)
 
-    def searches_by_time(self, timestamp: int | None, *, only_cached: bool = False) -> Iterator[BatchSearch]:
-        """Searches for the first record at or after `timestamp`, or with the greatest one of all (None). Raises
-        NotInMemory if only what is in memory is to be looked at."""
+    def steps_by_time(self, timestamp: int | None, *, only_cached: bool = False) -> Iterator[Step]:
+        """The way to the first record at or after `timestamp`, or with the greatest one of all (None)."""
         with failing(self, "read"):
-            if timestamp is None:
-                yield from timestamps.greatest(self.segments, only_cached)
-            else:
-                yield from timestamps.at_or_after(
-                    self.segments, timestamp, self.log_start_offset, only_cached
-                )
+            segments: list[Segment] | None = None
+            while segments is not self.segments:
+                segments = self.segments
+                if timestamp is None:
+                    way = timestamps.greatest(segments, only_cached)
+                else:
+                    way = timestamps.at_or_after(segments, timestamp, self.log_start_offset, only_cached)
+                if (yield from way):
+                    break
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """The first record whose timestamp is at or after `timestamp`."""
-        return timestamps.first_found(self.searches_by_time(timestamp))
+        return timestamps.first_found(self.steps_by_time(timestamp))
 
     def max_timestamp_offset(self) -> TimestampOffset | None:
         """The first record with the greatest timestamp."""
-        return timestamps.first_found(self.searches_by_time(None))
+        return timestamps.first_found(self.steps_by_time(None))
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
         """(epoch, end offset) of the largest epoch at or below `epoch`; (-1, -1) if that is not known."""

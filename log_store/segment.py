@@ -17,6 +17,7 @@ import os
 import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ottla.log_store.files import (
@@ -33,6 +34,7 @@ from ottla.log_store.files import (
 )
 from ottla.log_store.index_file import LARGEST_RELATIVE_OFFSET
 from ottla.log_store.offset_index import OffsetIndex
+from ottla.log_store.page_cache import NotInMemory
 from ottla.log_store.time_index import NO_TIMESTAMP, TimeEntry, TimeIndex
 from ottla.log_store.txn_index import TxnIndex
 from ottla.wire.records.header import (
@@ -289,7 +291,12 @@ class Segment:
         while position + HEADER_SIZE <= end:
             at = position - start
             if not 0 <= at <= len(chunk) - _OFFSETS.size:
-                chunk = read(position, _SCAN_BYTES)
+                try:
+                    chunk = read(position, _SCAN_BYTES)
+                except NotInMemory as missing:
+                    # The rest of the way is walked in a thread, not by who looks again from its beginning at each step.
+                    walk = partial(self._scan, offset, position, b"", file.read)
+                    raise NotInMemory(missing.place, walk) from None
                 start, at = position, 0
             base_offset, length, delta = _unpack_offsets(chunk, at)
             if base_offset + delta >= offset:

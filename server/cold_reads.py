@@ -10,6 +10,7 @@ from typing import Final
 from ottla.log_store.page_cache import NOWAIT, NotInMemory
 from ottla.server.own_threads import OwnThreads
 from ottla.wire.chunks import FileSlice
+from ottla.wire.errors import KafkaError
 
 # Threads of their own: readers of old records must not keep flushes from theirs.
 READING: Final = OwnThreads("reading", 8)
@@ -32,12 +33,16 @@ class ColdReads:
         """Have it read. What does not stay in memory, or is never said to be there, is waited for from then on."""
         self.only_cached = missing.place != self._place
         self._place = missing.place
-        await READING.run(bring, missing.bring)
+        await have_read(missing.bring)
 
 
-def bring(read: Callable[[], object]) -> None:
-    """Read something for it to be in memory; what is wrong with it is found by who looks again."""
-    with suppress(OSError):
+async def have_read(read: Callable[[], object]) -> None:
+    """By a thread, for it to be in memory."""
+    await READING.run(_read, read)
+
+
+def _read(read: Callable[[], object]) -> None:
+    with suppress(OSError, KafkaError):  # what is wrong is found by who looks again
         read()
 
 

@@ -130,7 +130,11 @@ class _QuickFetch(ParkedAnswer):
         size = 0 if records is None else records.length
         if size < self._min_bytes and not time_is_up and not self._broker.stopping:
             return False
-        if is_committed and size and log.aborted_transactions(wanted.fetch_offset, found):
+        try:
+            aborted = is_committed and size and log.aborted_transactions(wanted.fetch_offset, found)
+        except KafkaError:
+            raise _Unusual from None
+        if aborted:
             raise _Unusual
         topic: TopicKey | None = wanted.topic
         session_id = SESSIONLESS_ID

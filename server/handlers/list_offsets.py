@@ -12,7 +12,6 @@ twice gets one answer, INVALID_REQUEST.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 import trio
@@ -20,7 +19,7 @@ import trio
 from ottla.log_store.log import Log
 from ottla.log_store.page_cache import NotInMemory
 from ottla.log_store.timestamps import BatchSearch, TimestampOffset
-from ottla.server.cold_reads import ColdReads
+from ottla.server.cold_reads import have_read
 from ottla.server.context import RequestContext
 from ottla.server.log_ends import EARLIEST, LATEST, end_of_log, last_fetchable_offset
 from ottla.server.partition import Partition
@@ -142,25 +141,21 @@ class _ListOffsets:
 
 
 async def _search(turns: Turns, log: Log, timestamp: int | None) -> TimestampOffset | None:
-    cold = ColdReads()
-    while True:
-        try:
-            return await _run(turns, log.searches_by_time(timestamp, only_cached=cold.only_cached))
-        except NotInMemory as missing:
-            await turns.outside(cold.bring(missing))
-
-
-async def _run(turns: Turns, searches: Iterable[BatchSearch]) -> TimestampOffset | None:
-    for search in searches:
-        # A batch is looked through record by record, which takes too long for the loop when they are many or large.
-        view = search.view
-        if view.records_count > _RECORDS_PER_TURN or view.size_in_bytes > _BYTES_PER_TURN:
-            found = await turns.outside(trio.to_thread.run_sync(search.run))
-        else:
-            found = search.run()
-        if found is not None:
+    for step in log.steps_by_time(timestamp, only_cached=True):
+        if isinstance(step, NotInMemory):
+            await turns.outside(have_read(step.bring))
+        elif step is not None and (found := await _run(turns, step)) is not None:
             return found
+        await turns.rest()
     return None
+
+
+async def _run(turns: Turns, search: BatchSearch) -> TimestampOffset | None:
+    # A batch is looked through record by record, which takes too long for the loop when they are many or large.
+    view = search.view
+    if view.records_count > _RECORDS_PER_TURN or view.size_in_bytes > _BYTES_PER_TURN:
+        return await turns.outside(trio.to_thread.run_sync(search.run))
+    return search.run()
 
 
 def _failed(wanted: ListOffsetsPartition, error: KafkaError) -> ListOffsetsPartitionResponse:

@@ -8,7 +8,7 @@ import trio
 
 from ottla.group_coordinator.share_partition.acquire import Acquisition
 from ottla.server.broker import Broker
-from ottla.server.cold_reads import READING, bring
+from ottla.server.cold_reads import have_read
 from ottla.server.partition import AppendWaiter
 from ottla.server.share.partitions import LivePartition, told
 from ottla.server.share.reading import NOTHING, Acquired, acquire_records, readable_bytes, to_be_brought
@@ -17,7 +17,9 @@ from ottla.wire.errors import KafkaError
 from ottla.wire.messages.share_fetch import AcquiredRecords, PartitionData, ShareFetchRequest
 
 _RECORD_LIMIT = 1
-_TRIES_TO_BRING = 3  # of records into memory; what does not stay there is waited for
+# An index, where it leads, where what is not committed yet begins, and the records; what does not stay in memory is
+# waited for.
+_TRIES_TO_BRING = 4
 
 
 class _Waiter:
@@ -63,7 +65,7 @@ class ShareFetching:
             if tries and (cold := self._to_be_brought(found)):
                 tries -= 1
                 for each in cold:
-                    await READING.run(bring, each)
+                    await have_read(each)
                 continue  # other members have had their turns
             waiter = _Waiter(list(found.values()))
             try:
@@ -97,7 +99,10 @@ class ShareFetching:
     def _to_be_brought(self, found: dict[TopicPartition, LivePartition]) -> list[Callable[[], object]]:
         """What has to be brought into memory before it is read in the loop."""
         share_bytes = self._share_bytes(found)
-        each = (to_be_brought(live, self._values.read_committed, share_bytes) for live in found.values())
+        each = (
+            to_be_brought(live, self._values.read_committed, share_bytes, self._request.max_records)
+            for live in found.values()
+        )
         return [bringing for bringing in each if bringing is not None]
 
     def _share_bytes(self, found: dict[TopicPartition, LivePartition]) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import struct
+from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final, NamedTuple
 
 from ottla.group_coordinator.share_partition.acquire import (
@@ -24,6 +26,7 @@ from ottla.wire.errors import KafkaError
 
 _WINDOW_BYTES: Final = 64 * 1024
 _HEADER_BYTES: Final = 61
+_FIRST_BYTES: Final = 1024 * 1024
 _LENGTH_AT: Final = 12  # the length field counts from behind itself
 _TRANSACTIONAL: Final = 0x10
 _unpack = struct.Struct(
@@ -52,8 +55,11 @@ NOTHING: Final = Acquired([], b"")
 
 
 def readable_bytes(live: LivePartition, read_committed: bool, max_bytes: int) -> int:
-    """How much there is to read, up to this many bytes."""
-    found = _read(live, read_committed, max_bytes)
+    """How much there is to read, up to this many bytes; an error is as good as all of them."""
+    try:
+        found = _read(live, read_committed, max_bytes)
+    except KafkaError:
+        return max_bytes
     return 0 if found.records is None else len(found.records)
 
 
@@ -87,18 +93,28 @@ def acquire_records(
     return Acquired(runs, FileSlice(found.records.file, found.records.position + start, end - start))
 
 
-def to_be_brought(live: LivePartition, read_committed: bool, max_bytes: int) -> Callable[[], object] | None:
+def to_be_brought(
+    live: LivePartition, read_committed: bool, max_bytes: int, max_records: int
+) -> Callable[[], object] | None:
     """What brings into memory, in a worker thread, what is to be read and is not there; None if there is nothing, or
-    nothing that can be read."""
+    nothing that can be read. Of many bytes a member may take few records: no more is brought than are looked at."""
     try:
         records = _read(live, read_committed, max_bytes, only_cached=True).records
     except NotInMemory as missing:
         return missing.bring
     except KafkaError:
         return None
-    if records is None or is_in_memory(records.fileno(), records.position, records.length):
+    if records is None:
         return None
-    return records.read
+    first = FileSlice(records.file, records.position, min(records.length, _FIRST_BYTES))
+    if is_in_memory(first.fileno(), first.position, first.length):
+        return None
+    return partial(_bring, first, records, live.state.next_offset + max_records)
+
+
+def _bring(first: FileSlice, records: FileSlice, last_wanted: int) -> None:
+    first.read()
+    deque(_scan(records, last_wanted), maxlen=0)
 
 
 def _read(

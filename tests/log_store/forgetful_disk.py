@@ -15,6 +15,7 @@ class ForgetfulDisk(OsFileSystem):
 
     def __init__(self) -> None:
         self.waited: list[threading.Thread] = []
+        self.waited_bytes = 0
         self.hopeless = False
         self._in_memory: set[tuple[int, int]] | None = None  # inode and page; None before it has forgotten
 
@@ -22,10 +23,12 @@ class ForgetfulDisk(OsFileSystem):
         """From now on nothing is in memory."""
         self._in_memory = set()
         self.waited.clear()
+        self.waited_bytes = 0
 
     def pread(self, fd: int, length: int, offset: int) -> bytes:
         if not self.is_in_memory(fd, offset, length):
             self.waited.append(threading.current_thread())
+            self.waited_bytes += length
         if self._in_memory is not None:
             self._in_memory |= _pages(fd, offset, length)
         return os.pread(fd, length, offset)

@@ -226,6 +226,7 @@ def test_want_of_descriptors_passes(tmp_path: Path) -> None:
     log.flush()
     assert log.recovery_point == 12
     log.release()
+    assert reopen(log, clean=True).leader_epochs.entries == [(0, 0), (1, 4), (2, 8)]
     assert values_from(reopen(log, clean=False), 0) == expected
 
 

@@ -57,7 +57,7 @@ def log_with_segments(tmp_path: Path, count: int, **config: Any) -> Log:
 def test_segments_are_deleted_during_a_search_by_time(tmp_path: Path) -> None:
     """The search goes on behind them, and does not take their closed files for a disk that fails."""
     log = log_with_segments(tmp_path, 4, retention_ms=1)
-    searches = log.searches_by_time(NOW_MS + 500)
+    searches = log.steps_by_time(NOW_MS + 500)
     first = next(searches)
     assert first.run() is None
     assert log.delete_records_before(6) == 6

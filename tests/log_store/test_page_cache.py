@@ -1,5 +1,6 @@
 """Reads of a log that look only at what is in memory: they say what is missing, and then find what others find."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -10,13 +11,14 @@ from ottla.config.topic_config import TopicConfig
 from ottla.log_store import index_file
 from ottla.log_store.log import Log
 from ottla.log_store.page_cache import NotInMemory
-from ottla.log_store.timestamps import first_found
+from ottla.log_store.timestamps import BatchSearch, TimestampOffset, first_found
 from tests.log_store.batches import NOW_MS, TOPIC_ID, append, batch
 from tests.log_store.forgetful_disk import ForgetfulDisk
 
 Found = TypeVar("Found")
 
 BATCHES = 100
+MANY = 400
 
 
 @pytest.fixture
@@ -102,7 +104,89 @@ def test_an_index_is_not_asked_for_each_time(
 @pytest.mark.parametrize("timestamp", [NOW_MS, NOW_MS + 333, NOW_MS + 700, None])
 def test_records_are_found_by_time(log: Log, timestamp: int | None) -> None:
     """Both indexes are needed, but for the greatest time, and the batches."""
-    found, missed = brought(lambda: first_found(log.searches_by_time(timestamp, only_cached=True)))
+    found, missed = brought_by_time(log, timestamp)
     assert missed
-    assert found == first_found(log.searches_by_time(timestamp))
     assert found is not None
+    assert found == first_found(log.steps_by_time(timestamp))
+
+
+def brought_by_time(log: Log, timestamp: int | None) -> tuple[TimestampOffset | None, list[str]]:
+    """As `brought`, for a look-up by time, which goes on by itself."""
+    missed = []
+    for step in log.steps_by_time(timestamp, only_cached=True):
+        if isinstance(step, NotInMemory):
+            missed.append(Path(step.place[0]).suffix)
+            step.bring()
+        elif step is not None and (found := step.run()) is not None:
+            return found, missed
+    return None, missed
+
+
+def log_of_one_time(tmp_path: Path, disk: ForgetfulDisk, **config: int) -> Log:
+    """Two segments: one of many batches that all have the same time but the last, and one that holds a later time."""
+    made = Log.create(tmp_path / "t-0", TOPIC_ID, TopicConfig(**config), now_ms=NOW_MS, fs=disk)
+    for number in range(MANY):
+        append(made, batch(b"v" * 3000, timestamps=[NOW_MS + number // (MANY - 1) * 10]))
+    made.roll(NOW_MS)
+    append(made, batch(b"later", timestamps=[NOW_MS + 20]))
+    disk.forget()
+    return made
+
+
+def test_a_long_way_by_time_is_gone_once(tmp_path: Path, disk: ForgetfulDisk) -> None:
+    """The time index leads to the first of very many batches of that time: each stretch is brought, the loop has a
+    rest after each, and none is read again from the beginning."""
+    log = log_of_one_time(tmp_path, disk)
+    steps = log.steps_by_time(NOW_MS + 5, only_cached=True)
+    rests, brought_before = 0, 0
+    for step in steps:
+        assert disk.waited_bytes == brought_before, "the loop has waited"
+        if isinstance(step, NotInMemory):
+            step.bring()
+        elif step is None:
+            rests += 1
+        else:
+            found = step.run()
+            assert found is not None
+            assert found.offset == MANY - 1
+            break
+        brought_before = disk.waited_bytes
+    assert rests >= 4
+    assert disk.waited_bytes < 2 * log.segments[0].size
+
+
+def test_segments_are_deleted_while_they_are_brought(tmp_path: Path, disk: ForgetfulDisk) -> None:
+    """The look-up begins anew with those that are left."""
+    log = log_of_one_time(tmp_path, disk)
+    steps = log.steps_by_time(NOW_MS + 5, only_cached=True)
+    missing = next(steps)
+    assert isinstance(missing, NotInMemory)
+    log.delete_records_before(MANY)
+    log.purge_deleted_files()
+    with pytest.raises(FileNotFoundError):
+        missing.bring()
+    assert not [name for name in os.listdir(log.directory) if name.startswith(f"{0:020}")]
+    found = [step.run() for step in steps if isinstance(step, BatchSearch)]
+    assert [each.offset for each in found if each] == [MANY]
+
+
+def test_the_greatest_time_is_deleted_while_it_is_brought(tmp_path: Path, disk: ForgetfulDisk) -> None:
+    """What is left has a greatest one, too."""
+    log = log_of_one_time(tmp_path, disk)
+    append(log, batch(b"x", timestamps=[NOW_MS + 40]))
+    log.roll(NOW_MS)
+    append(log, batch(b"y", timestamps=[NOW_MS + 30]))
+    disk.forget()
+    steps = log.steps_by_time(None, only_cached=True)
+    assert isinstance(next(steps), NotInMemory)
+    log.delete_records_before(MANY + 2)
+    found = [step.run() for step in steps if isinstance(step, BatchSearch)]
+    assert [(each.timestamp, each.offset) for each in found if each] == [(NOW_MS + 30, MANY + 2)]
+
+
+def test_a_long_way_without_an_index_is_gone_by_a_thread(tmp_path: Path, disk: ForgetfulDisk) -> None:
+    """Where hardly any batch has an entry, the rest of the way is brought as a whole."""
+    log = log_of_one_time(tmp_path, disk, index_interval_bytes=1 << 30)
+    found, missed = brought(lambda: read(log, MANY - 5))
+    assert found == read(log, MANY - 5, only_cached=False)
+    assert len(missed) <= 3

@@ -1,8 +1,10 @@
 """Records that are not in memory: a worker thread waits for the disk, and the loop serves others meanwhile."""
 
+import errno
 import threading
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -11,8 +13,11 @@ from compat_tests.raw_groups import wait_for_coordinator
 from compat_tests.raw_share_groups import RawShareConsumer, acquired, configure_group
 from compat_tests.raw_topics import create_topic, fetch_records, produce
 from ottla.log_store.files import OsFileSystem
+from ottla.log_store.log import Log
 from ottla.server.cold_reads import ReadAhead
+from ottla.server.share import reading
 from ottla.testing import Broker
+from ottla.wire.chunks import FileSlice
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
@@ -69,10 +74,11 @@ def raw(broker: Broker) -> Iterator[RawClient]:
         yield client
 
 
-def fill(raw: RawClient, topic: str, partition: int = 0) -> None:
-    """Batches of one record each, in more than one segment."""
+def fill(raw: RawClient, topic: str, partition: int = 0, *, same_time: bool = False) -> None:
+    """Batches of one record each, of a time of their own, or all but the last of the same."""
     for number in range(BATCHES):
-        records = build_batch([Record(0, NOW_MS + number, None, bytes([number]) * BATCH_BYTES, ())])
+        timestamp = NOW_MS + (number // (BATCHES - 1) * 10 if same_time else number)
+        records = build_batch([Record(0, timestamp, None, bytes([number]) * BATCH_BYTES, ())])
         data = [PartitionProduceData(index=partition, records=records)]
         request = ProduceRequest(
             acks=-1, timeout_ms=1000, topic_data=[TopicProduceData(name=topic, partition_data=data)]
@@ -172,6 +178,62 @@ def test_share_groups(raw: RawClient, disk: SlowDisk) -> None:
     rows = acquired(member.fetch(topic_id, 0))[0]
     assert rows[0][0] == 0
     assert only_threads_waited(disk)
+
+
+def test_few_records_of_a_large_share(raw: RawClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member that may have all bytes but takes a few records has no more brought than the first of them."""
+    topic_id = create_topic(raw, "t")
+    fill(raw, "t")
+    wait_for_coordinator(raw, "g")
+    configure_group(raw, "g", share_auto_offset_reset="earliest")
+    member = RawShareConsumer(raw, "g", "m", "t")
+    member.join_and_wait(1)
+    lengths: list[int] = []
+    really_read = FileSlice.read
+
+    def read(records: FileSlice) -> bytes:
+        lengths.append(records.length)
+        return really_read(records)
+
+    monkeypatch.setattr(FileSlice, "read", read)
+    monkeypatch.setattr(reading, "is_in_memory", lambda *stretch: bool(lengths))
+    rows = acquired(member.fetch(topic_id, 0, max_bytes=50 << 20, max_records=2))[0]
+    assert [row[:2] for row in rows] == [(0, 1)]
+    assert lengths == [1 << 20]
+
+
+def test_records_of_a_share_that_cannot_be_read(raw: RawClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The partition has the error, also where a member waits for many bytes, and its connection goes on."""
+    topic_id = create_topic(raw, "t")
+    fill(raw, "t")
+    wait_for_coordinator(raw, "g")
+    configure_group(raw, "g", share_auto_offset_reset="earliest")
+    member = RawShareConsumer(raw, "g", "m", "t")
+    member.join_and_wait(1)
+    really_read = Log._read
+
+    def refuse(log: Log, *arguments: Any) -> Any:
+        if log.topic == "t":
+            raise OSError(errno.EMFILE, "Too many open files")
+        return really_read(log, *arguments)
+
+    monkeypatch.setattr(Log, "_read", refuse)
+    (row,) = member.fetch(topic_id, 0, min_bytes=100).responses[0].partitions
+    assert row.error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    monkeypatch.undo()
+    assert acquired(member.fetch(topic_id, 0))[0]
+
+
+def test_a_long_way_by_time_while_others_are_served(broker: Broker, raw: RawClient, disk: SlowDisk) -> None:
+    """Very many batches have the time before: they are brought piece by piece."""
+    create_topic(raw, "t")
+    fill(raw, "t", same_time=True)
+    disk.forget()
+    topics = [ListOffsetsTopic("t", [ListOffsetsPartition(0, -1, NOW_MS + 5)])]
+    (answered,) = raw.send(ListOffsetsRequest(-1, 0, topics), 7).topics
+    assert answered.partitions[0].offset == BATCHES - 1
+    assert only_threads_waited(disk)
+    assert disk.waited_bytes < 2 * BATCHES * BATCH_BYTES
 
 
 def test_a_disk_that_never_says_that_anything_is_in_memory(raw: RawClient, disk: SlowDisk) -> None:

@@ -11,9 +11,10 @@ from compat_tests.eventually import eventually
 from compat_tests.raw_client import RawClient
 from compat_tests.raw_topics import create_topic, describe, fetch_records, produce, wait_until_served
 from ottla.log_store.files import OsFileSystem
+from ottla.log_store.log import Log
 from ottla.server.log_catalog import StorageFailed
 from ottla.testing import Broker
-from ottla.wire.errors import ErrorCode
+from ottla.wire.errors import ErrorCode, KafkaError
 from ottla.wire.messages.delete_topics import DeleteTopicsRequest
 from ottla.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from ottla.wire.messages.elect_leaders import ElectLeadersRequest
@@ -155,6 +156,27 @@ def test_a_read_that_fails(
         inject(disks[1], "pread_cached" if is_in_memory else "pread", errno.EIO)
         assert fetch_error(raw, "t", bad) == OFFLINE
         eventually(lambda: directory_errors(raw), {"a": ErrorCode.NONE, "b": OFFLINE})
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_index_of_aborted_transactions_that_cannot_be_read(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """The partition has the error, whichever way the Fetch is answered."""
+
+    def refuse(*_: object) -> None:
+        raise KafkaError(OFFLINE)
+
+    with Broker() as broker, RawClient.to(broker.bootstrap) as raw:
+        create_topic(raw, "t", count)
+        produce(raw, "t", [1])
+        monkeypatch.setattr(Log, "aborted_transactions", refuse)
+        partitions = [FetchPartition(partition=index, partition_max_bytes=1000) for index in range(count)]
+        request = FetchRequest(
+            max_bytes=1000, isolation_level=1, topics=[FetchTopic(topic="t", partitions=partitions)]
+        )
+        (answered,) = raw.send(request, 12).responses
+        assert answered.partitions[0].error_code == OFFLINE
 
 
 def test_topics_of_a_failed_directory_can_be_deleted(
