@@ -128,14 +128,14 @@ class _Produce:
                             found.append((log, len(data.records)))
         return found
 
-    def begin_transaction(self) -> TransactionalProduce:
-        """Whose steps find out whom the coordinator must be asked about."""
+    def begin_transaction(self) -> tuple[TransactionalProduce, Iterator[None]]:
+        """With the steps that find out what the coordinator must be asked about."""
         from ottla.server.transactions.producing import (
             TransactionalProduce,  # few brokers need it at their start
         )
 
-        self._transaction = TransactionalProduce(self._context, self._request, self._find)
-        return self._transaction
+        self._transaction = TransactionalProduce(self._context, self._request)
+        return self._transaction, self._transaction.begin(self._find)
 
     def run_only(self, topic: TopicProduceData, data: PartitionProduceData) -> None:
         """Append to the only partition, if that takes no more than a moment."""
@@ -329,9 +329,9 @@ async def _ask_then_append(produce: _Produce, transaction: TransactionalProduce)
 async def _begin_then_append(produce: _Produce) -> ProduceResponse | None:
     """The same for very many partitions, which are looked at in turns, too."""
     if not await work_in_thread(produce.transaction_goes_on):
-        transaction = produce.begin_transaction()
+        transaction, steps = produce.begin_transaction()
         try:
-            await _take_in_turns(transaction.begin())
+            await _take_in_turns(steps)
         except KafkaError as error:
             produce.refuse(error)
             return produce.answer()
@@ -351,9 +351,9 @@ def handle_produce(context: RequestContext, request: ProduceRequest):  # type: i
     if request.transactional_id is not None and context.has_many_elements:
         return _begin_then_append(produce)
     if request.transactional_id is not None and not produce.transaction_goes_on():
-        transaction = produce.begin_transaction()
+        transaction, steps = produce.begin_transaction()
         try:
-            for _ in transaction.begin():
+            for _ in steps:
                 pass
         except KafkaError as error:
             produce.refuse(error)

@@ -24,21 +24,17 @@ from ottla.wire.records.header import HEADER_SIZE, BatchView
 _ABORTABLE_SINCE = 11
 _ADDS_PARTITIONS_SINCE = 12
 
+Find = Callable[[TopicProduceData, int], Partition]
+
 
 class TransactionalProduce:
     """What lets the batches of one request be appended: `begin`, and then `ask` if it `must_ask`."""
 
-    __slots__ = ("_broker", "_find", "_producer", "_request", "_sequences", "_verified")
+    __slots__ = ("_broker", "_producer", "_request", "_sequences", "_verified")
 
-    def __init__(
-        self,
-        context: RequestContext,
-        request: ProduceRequest,
-        find: Callable[[TopicProduceData, int], Partition],
-    ) -> None:
+    def __init__(self, context: RequestContext, request: ProduceRequest) -> None:
         self._broker = context.broker
         self._request = request
-        self._find = find
         self._sequences: dict[TopicPartition, int] = {}  # the first one of each batch
         self._verified = Verified()
         self._producer = TransactionalProducer(
@@ -49,7 +45,7 @@ class TransactionalProduce:
             knows_abortable=context.api_version >= _ABORTABLE_SINCE,
         )
 
-    def begin(self) -> Iterator[None]:
+    def begin(self, find: Find) -> Iterator[None]:
         """Find out what the coordinator must be asked about, in as many steps as there are partitions.
         INVALID_PRODUCER_ID_MAPPING if their batches have several producers."""
         producers: set[tuple[int, int]] = set()
@@ -58,7 +54,7 @@ class TransactionalProduce:
                 batch = _transactional_batch(data)
                 if batch is not None:
                     producers.add((batch.producer_id, batch.producer_epoch))
-                    self._add(topic, data.index, batch.base_sequence)
+                    self._add(find, topic, data.index, batch.base_sequence)
                 yield
         if len(producers) > 1:
             raise KafkaError(
@@ -69,9 +65,9 @@ class TransactionalProduce:
             self._producer = self._producer._replace(producer_id=producer_id, producer_epoch=producer_epoch)
         yield from verification_steps(self._broker, self._producer, self._sequences, self._verified)
 
-    def _add(self, topic: TopicProduceData, index: int, sequence: int) -> None:
+    def _add(self, find: Find, topic: TopicProduceData, index: int, sequence: int) -> None:
         try:
-            partition = self._find(topic, index)
+            partition = find(topic, index)
         except KafkaError:
             return  # the append reports it
         self._sequences[partition.topic, partition.index] = sequence

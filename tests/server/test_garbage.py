@@ -7,9 +7,11 @@ import pytest
 from compat_tests.raw_client import ConnectionClosed, RawClient
 from compat_tests.raw_groups import wait_for_coordinator
 from compat_tests.raw_topics import create_topic, fetch_records, produce
+from compat_tests.raw_transactions import RawProducer
 from ottla.server import exchange, garbage
 from ottla.server.turns import QUICK_ELEMENTS
 from ottla.testing import Broker
+from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from ottla.wire.messages.metadata import MetadataRequest
 from tests.server.bad_frames import request
@@ -65,8 +67,10 @@ def test_the_old_are_looked_through_only_when_asked(monkeypatch: pytest.MonkeyPa
         gc.unfreeze()
 
 
-def test_a_broker_makes_no_garbage_in_circles() -> None:
+@pytest.mark.parametrize("quick_elements", [QUICK_ELEMENTS, 0])
+def test_a_broker_makes_no_garbage_in_circles(monkeypatch: pytest.MonkeyPatch, quick_elements: int) -> None:
     """Whatever its clients do, and however they leave: what is not found while it is young stays for long."""
+    monkeypatch.setattr(exchange, "QUICK_ELEMENTS", quick_elements)
     gc.collect()
     with Broker() as broker:
         with RawClient.to(broker.bootstrap) as raw:
@@ -107,6 +111,12 @@ def _come_and_go(broker: Broker) -> None:
             produce(raw, "t", [1])
             fetch_records(raw, "t")
             wait_for_coordinator(raw, "group")
+            producer = RawProducer(raw, "producer")
+            assert producer.init() == ErrorCode.NONE
+            for committed in (True, False):
+                assert producer.add("t", 0) == ErrorCode.NONE
+                assert producer.produce("t", 0, b"in a transaction") == ErrorCode.NONE
+                assert producer.end(committed) == ErrorCode.NONE
         with RawClient.to(broker.bootstrap) as raw:
             raw.send_bytes(b"GET / HTTP/1.1\r\n\r\n")
             with pytest.raises(ConnectionClosed):
