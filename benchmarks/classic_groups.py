@@ -21,6 +21,7 @@ from ottla.wire.messages.describe_groups import DescribeGroupsRequest
 MEMBERS, GROUPS, ROUNDS_OF_HEARTBEATS, COMMITS = 50, 1000, 5, 5000
 HEARTBEAT_SECONDS = 0.1
 STABLE = Measure("classic group, 50 members join: stable after", "ms", more_is_better=False)
+STABLE_CPU = Measure("classic group, 50 members join: broker CPU", "ms", more_is_better=False)
 HEARTBEATS = Measure("1,000 classic groups: heartbeats", "/s", more_is_better=True)
 HEARTBEAT_CPU = Measure("1,000 classic groups: broker CPU per heartbeat", "µs", more_is_better=False)
 COMMITTED = Measure("commits, one after the other", "/s", more_is_better=True)
@@ -31,8 +32,9 @@ def measure_classic_groups(broker: BrokerProcess) -> Figures:
     with RawClient.to(broker.bootstrap) as raw:
         create_topic(raw, "t", 1)
         wait_for_coordinator(raw, "warm")
-        _seconds_to_stable(broker, "warm")
-        figures: Figures = {STABLE: _seconds_to_stable(broker, "g") * 1000}
+        _until_stable(broker, "warm")
+        seconds, cpu_used = _until_stable(broker, "g")
+        figures: Figures = {STABLE: seconds * 1000, STABLE_CPU: cpu_used * 1000}
 
         commit = commit_request("simple", "t", 0, 5)
         wait_for_coordinator(raw, "simple")
@@ -71,8 +73,9 @@ def _lone_member(broker: BrokerProcess, raw: RawClient, group_id: str) -> RawMem
     return member
 
 
-def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
-    """Until the group is stable with all members, each of which has a connection and a thread."""
+def _until_stable(broker: BrokerProcess, group: str) -> tuple[float, float]:
+    """Seconds, and those of the broker's CPU, until the group is stable with all members, each of which has a
+    connection and a thread."""
     done = threading.Event()
     members = [RawMember(broker.bootstrap, group) for _ in range(MEMBERS)]
 
@@ -88,7 +91,7 @@ def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
 
     threads = [threading.Thread(target=live, args=(member,)) for member in members]
     with RawClient.to(broker.bootstrap) as watcher:
-        start = time.perf_counter()
+        cpu, start = cpu_seconds(broker.pid), time.perf_counter()
         for thread in threads:
             thread.start()
         while True:
@@ -96,10 +99,10 @@ def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
             if described.group_state == "Stable" and len(described.members) == MEMBERS:
                 break
             done.wait(0.01)  # looking costs the broker time too
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, cpu_seconds(broker.pid) - cpu
     done.set()
     for thread in threads:
         thread.join()
     for member in members:
         member.close()
-    return seconds
+    return seconds, cpu

@@ -21,6 +21,7 @@ MEMBERS, PARTITIONS, GROUPS = 50, 100, 1000
 TOPIC = "subscribed"
 HEARTBEAT_SECONDS = 0.1
 STABLE = Measure("consumer group, 50 members join: stable after", "ms", more_is_better=False)
+STABLE_CPU = Measure("consumer group, 50 members join: broker CPU", "ms", more_is_better=False)
 HEARTBEATS = Measure("1,000 consumer groups: heartbeats", "/s", more_is_better=True)
 CPU = Measure("1,000 consumer groups: broker CPU per heartbeat", "µs", more_is_better=False)
 
@@ -29,8 +30,9 @@ def measure_consumer_groups(broker: BrokerProcess) -> Figures:
     with RawClient.to(broker.bootstrap) as raw:
         create_topic(raw, TOPIC, PARTITIONS)
         wait_for_coordinator(raw, "consumer-warm")
-        _seconds_to_stable(broker, "consumer-warm")
-        figures: Figures = {STABLE: _seconds_to_stable(broker, "consumer-g") * 1000}
+        _until_stable(broker, "consumer-warm")
+        seconds, cpu_used = _until_stable(broker, "consumer-g")
+        figures: Figures = {STABLE: seconds * 1000, STABLE_CPU: cpu_used * 1000}
         members = [RawConsumer(raw, f"consumer-{number}", "m", TOPIC) for number in range(GROUPS)]
         for member in members:
             while member.join().error_code != ErrorCode.NONE:
@@ -47,8 +49,9 @@ def measure_consumer_groups(broker: BrokerProcess) -> Figures:
     return figures
 
 
-def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
-    """Until the group is stable with all members, each of which has a connection and a thread."""
+def _until_stable(broker: BrokerProcess, group: str) -> tuple[float, float]:
+    """Seconds, and those of the broker's CPU, until the group is stable with all members, each of which has a
+    connection and a thread."""
     done = threading.Event()
     with ExitStack() as stack:
         clients = [stack.enter_context(RawClient.to(broker.bootstrap)) for _ in range(MEMBERS)]
@@ -62,7 +65,7 @@ def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
 
         threads = [threading.Thread(target=live, args=(member,)) for member in members]
         watcher = stack.enter_context(RawClient.to(broker.bootstrap))
-        start = time.perf_counter()
+        cpu, start = cpu_seconds(broker.pid), time.perf_counter()
         for thread in threads:
             thread.start()
         while True:
@@ -70,8 +73,8 @@ def _seconds_to_stable(broker: BrokerProcess, group: str) -> float:
             if described.group_state == "Stable" and len(described.members) == MEMBERS:
                 break
             done.wait(0.01)  # looking costs the broker time too
-        seconds = time.perf_counter() - start
+        seconds, cpu = time.perf_counter() - start, cpu_seconds(broker.pid) - cpu
         done.set()
         for thread in threads:
             thread.join()
-    return seconds
+    return seconds, cpu

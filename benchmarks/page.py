@@ -34,15 +34,17 @@ the lowest to the highest. Where rounds disagree whether an aim of a part is met
 part is taken in two rounds more.
 
 Settings are the defaults of both, but for `log.segment.delete.delay.ms=100`, so that the disk need not take what a
-part has written, `broker.session.timeout.ms=3600000`, so that a broker that was stopped is not given up, and
+part has written, `broker.session.timeout.ms=3600000`, so that a broker that was stopped is not given up,
+`socket.listen.backlog.size=4096`, which is Ottla's default (with Kafka's of 50, whoever connects when 50 are waiting
+tries again a second later: a thousand connections took 8 to 16 s with either broker), and
 `group.initial.rebalance.delay.ms=0`.
 
-`limit` says what kept Ottla's figure from being better: the *client*, when one of its threads was busy all the time,
-when a producer that may send several requests had less than half of one under way on average, when the broker had
-nothing to do for more than half of the time, or when the aim would be out of reach for a broker that costs nothing and
-answers at once; the *machine*, when all cores were in use; else the *broker*. Where the client is the limit, a ratio of
-1 is all that can be asked of a broker, and by chance it is a little more or less: a median of more than 0.97 with
-rounds above 1 is neither met nor missed but *even*.
+`limit` says what kept Ottla's figure from being better where more is better: the *client*, when one of its threads was
+busy all the time, when a producer that may send several requests had less than half of one under way on average, when
+the broker used less than half of a core while clients kept most of the machine busy, or when the aim would be out of
+reach for a broker that costs nothing and answers at once; the *machine*, when all cores were in use; else the *broker*.
+Where the client is the limit, a ratio of 1 is all that can be asked of a broker, and by chance it is a little more or
+less: a median of more than 0.97 with rounds above 1 is neither met nor missed but *even*.
 *raw* rows are from a load generator of our own (`benchmarks/raw_load.py`), which sends requests that were made before
 over plain sockets and costs far less than a stock client.
 What is free in a virtual machine may be given back to its host, and cost its next user more than all else that is done
@@ -85,7 +87,8 @@ def write_page(parts: Sequence[Part], quick: bool) -> Path:
         drawn = part.plots(results) if part.plots is not None else {}
         for name, (svg, caption) in drawn.items():
             body += "\n\n" + _draw(plots, name, svg, caption)
-        sections[part.section.title] = section_text(part.section, len(results.rounds), 0.0, body)
+        about = f", taken on {results.when}" + (f" on {results.commit}" if results.commit else "")
+        sections[part.section.title] = section_text(part.section, len(results.rounds), 0.0, body, about)
     sections[LAG_TITLE] = f"{LAG_INTRODUCTION}\n{lag_table(found)}\n"
     _, others = read_page(page)
     sections |= {title: body for title, body in others.items() if title not in sections}

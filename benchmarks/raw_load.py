@@ -304,5 +304,5 @@ def idle_connections(
         time.sleep(idle_seconds)
         watch.result["resident_mb"] = resident_mb(broker.pid)
         beside = serial(broker, topic, serial_count)
-    watch.result.update(beside.result)
+    watch.result.update(beside.result, beside_cpu_seconds=beside.broker_cpu_seconds)
     return watch

@@ -38,8 +38,8 @@ Kafka's ProducerPerformance, and librdkafka in stretches of 0.6 s, send 1 KB rec
 they go through, by turns with a commit every 100 ms and without transactions; all are idempotent. When a commit is due
 a client waits for what is under way, ends the transaction and begins the next one. With librdkafka, which sends
 several times as much, the pause of a client that has nothing under way is the most of the price, and weighs the more
-the faster the broker is; *share of the time in which commits are waited for* is the broker's part: from when all is
-acknowledged until the transaction is committed. Transactions of one record are begun, written and committed one
+the faster the broker is; *share of the time in which commits are waited for* is from when all is acknowledged until the
+transaction is committed. Transactions of one record are begun, written and committed one
 after the other by each producer.
 {rounds}`make bench ONLY=transactions` takes them alone.
 """,
@@ -155,9 +155,9 @@ def write_section(section: Section, results: Mapping[str, Sequence[Figures]], ot
     return PAGE
 
 
-def section_text(section: Section, count: int, other_cores: float, body: str) -> str:
-    """A section without its title."""
-    rounds = "" if count == 1 else f"Figures are medians of {count} rounds. "
+def section_text(section: Section, count: int, other_cores: float, body: str, about: str = "") -> str:
+    """A section without its title; it may be said when and on what it was taken."""
+    rounds = "" if count == 1 else f"Figures are medians of {count} rounds{about}. "
     introduction = section.introduction.format(rounds=rounds).rstrip()
     return f"{introduction}\n\n{caveat(other_cores)}{body}\n"
 

@@ -33,6 +33,7 @@ class PartResults:
     part: str
     when: str
     version: str
+    commit: str = ""
     other_cores: float = 0.0
     rounds: list[dict[str, Pass]] = field(default_factory=list)
 

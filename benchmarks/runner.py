@@ -42,7 +42,7 @@ from benchmarks.page import rows_of
 from benchmarks.part_pass import PartPass
 from benchmarks.process_figures import OtherWork
 from benchmarks.progress import Progress
-from benchmarks.results import PartResults, save
+from benchmarks.results import CHECKOUT, PartResults, save
 from compat_tests.broker_process import BrokerFailed, BrokerProcess
 
 QUICK_MEMORY_BYTES = 4_000_000_000
@@ -72,7 +72,8 @@ class Runner:
         self._others = OtherWork()
         self._scratch = tempfile.TemporaryDirectory(prefix="ottla-bench-")
         today = datetime.now(UTC).date().isoformat()
-        self._results = {part.name: PartResults(part.name, today, version("ottla")) for part in self._parts}
+        about = today, version("ottla"), commit()
+        self._results = {part.name: PartResults(part.name, *about) for part in self._parts}
         self._progress = Progress(
             [step for part in self._parts for step in self._steps(part) * part.rounds_in(quick)], quick
         )
@@ -257,6 +258,21 @@ class Runner:
             if any(set(self._names(part)) <= each.keys() for each in results.rounds):
                 results.other_cores = other_cores
                 save(results, self._quick)
+
+
+def commit() -> str:
+    """What is measured: the commit, with a + where there is more than that; nothing where there is no git."""
+    try:
+        about = subprocess.run(
+            ["git", "describe", "--always", "--exclude=*", "--dirty=+"],
+            cwd=CHECKOUT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return about.stdout.strip()
 
 
 def is_unsure(part: Part, results: PartResults) -> bool:

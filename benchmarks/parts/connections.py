@@ -23,16 +23,19 @@ BESIDE_P99 = Measure(
     f"raw serial beside {COUNT:,} idle connections: p99", "ms", False, Aim(ratio_at_most=1.0)
 )
 
+BESIDE_CPU = Measure(f"raw serial beside {COUNT:,} idle connections: broker CPU each", "µs", False)
+
 
 def measure_connections(bench: Bench) -> None:
     """Once without a clock."""
     bench.create_topic("beside")
+    serial_count = bench.size(3_000, 500)
     for idle_seconds in (0, bench.size(IDLE_SECONDS, 1)):
         watch = bench.run(
             raw_load.idle_connections,
             topic="beside",
             count=COUNT,
-            serial_count=bench.size(3_000, 500),
+            serial_count=serial_count,
             idle_seconds=idle_seconds,
         )
     bench.note(OPEN, watch.seconds * 1000, watch)
@@ -40,12 +43,13 @@ def measure_connections(bench: Bench) -> None:
     bench.note(MEMORY, watch.result["resident_mb"])
     bench.note(BESIDE, watch.result["p50"])
     bench.note(BESIDE_P99, watch.result["p99"])
+    bench.note(BESIDE_CPU, watch.result["beside_cpu_seconds"] / serial_count * 1e6)
 
 
 CONNECTIONS_PART = Part(
     "connections",
     SECTION,
-    (OPEN, OPEN_CPU, MEMORY, BESIDE, BESIDE_P99),
+    (OPEN, OPEN_CPU, MEMORY, BESIDE, BESIDE_P99, BESIDE_CPU),
     measure_connections,
     in_quick=False,
     seconds=6,

@@ -6,11 +6,13 @@ from benchmarks.report import GROUPS
 
 MEASURES = (
     classic_groups.STABLE,
+    classic_groups.STABLE_CPU,
     classic_groups.COMMITTED,
     classic_groups.COMMIT_CPU,
     classic_groups.HEARTBEATS,
     classic_groups.HEARTBEAT_CPU,
     consumer_groups.STABLE,
+    consumer_groups.STABLE_CPU,
     consumer_groups.HEARTBEATS,
     consumer_groups.CPU,
 )

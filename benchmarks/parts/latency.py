@@ -58,6 +58,7 @@ def measure_latency(bench: Bench) -> Iterator[None]:
         topic = f"pace-{rate}"
         bench.create_topic(topic)
         seconds = bench.size(8.0, 1.5)
+        bench.run(clients.end_to_end, topic=topic, rate=rate, seconds=seconds / 2)
         watch = bench.run(clients.end_to_end, topic=topic, rate=rate, seconds=seconds)
         for name, measure in END_TO_END[rate].items():
             bench.note(measure, watch.result[name], watch)

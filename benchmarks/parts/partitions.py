@@ -29,6 +29,7 @@ NO_SLOWER, LIGHTER = Aim(ratio_at_most=1.0), Aim(ratio_at_most=0.15)
 CREATE = Measure(f"{WRITTEN:,} partitions made", "s", False, NO_SLOWER)
 CREATE_CPU = Measure(f"{WRITTEN:,} partitions made: broker CPU", "s", False)
 WRITE = Measure(f"{WRITTEN:,} partitions, each written once", "s", False, NO_SLOWER)
+WRITE_CPU = Measure(f"{WRITTEN:,} partitions, each written once: broker CPU", "s", False)
 WRITE_MEMORY = Measure(f"{WRITTEN:,} partitions, each written once: resident memory", "MB", False, LIGHTER)
 CREATE_IDLE = Measure(f"{IDLE:,} partitions made", "s", False, NO_SLOWER)
 CREATE_IDLE_CPU = Measure(f"{IDLE:,} partitions made: broker CPU", "s", False)
@@ -50,6 +51,7 @@ def measure_partitions(bench: Bench) -> None:
         partitions=WRITTEN,
     )
     bench.note(WRITE, watch.seconds, watch)
+    bench.note(WRITE_CPU, watch.broker_cpu_seconds)
     bench.note(WRITE_MEMORY, resident_mb(broker.pid))
     _make(bench, "idle", IDLE, CREATE_IDLE, CREATE_IDLE_CPU)
     bench.note(IDLE_MEMORY, resident_mb(broker.pid))
@@ -90,7 +92,7 @@ def _seconds_to_make(bench: Bench, topic: str, partitions: int) -> float:
 PARTITIONS_PART = Part(
     "partitions",
     SECTION,
-    (CREATE, CREATE_CPU, WRITE, WRITE_MEMORY, CREATE_IDLE, CREATE_IDLE_CPU, IDLE_MEMORY, IDLE_CPU),
+    (CREATE, CREATE_CPU, WRITE, WRITE_CPU, WRITE_MEMORY, CREATE_IDLE, CREATE_IDLE_CPU, IDLE_MEMORY, IDLE_CPU),
     measure_partitions,
     shares_broker=False,
     keeps_files=True,

@@ -23,6 +23,7 @@ def two_rounds(part: str = "produce") -> PartResults:
         part,
         "2026-01-01",
         "0.1.0",
+        "abc1234",
         rounds=[
             {
                 OTTLA: Pass(
@@ -107,7 +108,9 @@ def test_sections_of_others_stay(tmp_path: Path) -> None:
     assert titles == ["## Produce", "## Loop lag", "## Compaction"]
     assert "quick" in written
     assert "old" not in written
-    assert "Words.\nFigures are medians of 2 rounds.\n\n|  | Ottla |" in written
+    assert (
+        "Words.\nFigures are medians of 2 rounds, taken on 2026-01-01 on abc1234.\n\n|  | Ottla |" in written
+    )
     assert "| produce | 0.10 ms | 1.00 ms | 2.00 ms | 3.00 ms | 0.50 ms |" in written
     assert "| 1.50 ms | 2.00 ms | | | `log.append` → `files.append` |" in written
     assert "![" in written
