@@ -15,16 +15,22 @@ if TYPE_CHECKING:
 
 
 def append_plain(
-    log: Log, batch: memoryview | bytearray, head: BatchHead, leader_epoch: int, now_ms: int
+    log: Log,
+    batch: memoryview | bytearray,
+    head: BatchHead,
+    leader_epoch: int,
+    now_ms: int,
+    *,
+    is_transactional: bool = False,
 ) -> int | None:
-    """Append a batch that was found to be ordinary, as those of a BatchRun are; returns its first offset. None says
-    that something has to be done before it or looked at, and nothing has happened: it is to be appended the usual
-    way. KafkaError if the disk refused."""
+    """Append a batch that was found to be ordinary, as those of a BatchRun are, or one more of a transaction; returns
+    its first offset. None says that something has to be done before it or looked at, and nothing has happened: it is to
+    be appended the usual way. KafkaError if the disk refused."""
     records, timestamp, producer_id, producer_epoch, sequence = head
     producers = log.producers
     entry = None
-    if producer_id >= 0:
-        entry = producers.next_of(producer_id, producer_epoch, sequence, is_transactional=False)
+    if producer_id >= 0 or is_transactional:
+        entry = producers.next_of(producer_id, producer_epoch, sequence, is_transactional=is_transactional)
         if entry is None:
             return None
     segment = log.segments[-1]

@@ -19,10 +19,10 @@ enum {
     MOST_UNPACKED_BYTES = 1024 * 1024,
     MOST_RECORDS = 200000,
     MOST_SMALL_BYTES = 4096,
-    NOT_PLAIN = 0,
-    PLAIN_AND_SMALL = 1,
-    PLAIN = 2,
-    PLAIN_BUT_COMPRESSED = 3,
+    DAMAGED = 0,
+    SMALL = 1,
+    UNCHECKED = 2,
+    COMPRESSED = 3,
     LONGEST_TRANSACTIONAL_ID = 255, /* of those that are read here */
 };
 
@@ -74,21 +74,20 @@ static bool read_batch(const uint8_t *at, int64_t size, Batch *batch, int is_tra
            batch->greatest_timestamp == max_timestamp && max_timestamp >= -1;
 }
 
-/* Whether a batch that was read is plain: not of a transaction. Of a small one that is not compressed the checksum is
- * looked at, too, and with a wrong one it is not plain. */
-static int plainness(const uint8_t *at, int64_t size) {
+/* What is left to be looked at of a batch that was read: of a small one that is not compressed, and not of a transaction,
+ * nothing, since its checksum was, too; of any other the checksum. */
+static int kind_of(const uint8_t *at, int64_t size) {
     int attributes = read_u16(at + 21);
-    if (attributes & ~CODEC) return NOT_PLAIN;
-    if (attributes) return PLAIN_BUT_COMPRESSED;
-    if (size > MOST_SMALL_BYTES) return PLAIN;
-    return read_u32(at + 17) == ottla_crc32c(at + 21, (size_t)size - 21) ? PLAIN_AND_SMALL : NOT_PLAIN;
+    if (attributes & CODEC) return COMPRESSED;
+    if (attributes || size > MOST_SMALL_BYTES) return UNCHECKED;
+    return read_u32(at + 17) == ottla_crc32c(at + 21, (size_t)size - 21) ? SMALL : DAMAGED;
 }
 
 /* read_produce(frame): the numbers of a Produce request for one partition with acks 1 or -1 and one ordinary batch, as it
  * is or compressed with LZ4, which belongs to a transaction if the request does: (version, correlation id, topic name or
- * id, partition, where the batch begins and ends, how plain it is, how many records have no key, their least
- * timestamp, (how many records there are, their greatest timestamp, producer id, producer epoch, first sequence)). None
- * for any other request. Only of one that is plain and small the checksum has been looked at. */
+ * id, partition, where the batch begins and ends, whether it is of a transaction, its kind (see kind_of), how many records
+ * have no key, their least timestamp, (how many records there are, their greatest timestamp, producer id, producer epoch,
+ * first sequence)). None for any other request. */
 static PyObject *read_produce(PyObject *module, PyObject *frame) {
     Py_buffer view;
     if (PyObject_GetBuffer(frame, &view, PyBUF_SIMPLE) < 0) return NULL;
@@ -117,9 +116,9 @@ static PyObject *read_produce(PyObject *module, PyObject *frame) {
     if (reader.at != NULL && reader.at == reader.end && read_batch(records, size, &batch, is_transactional)) {
         PyObject *name = topic_object(&topic);
         if (name != NULL)
-            found = Py_BuildValue("(iiNinniiL(iLLii))", header.version, header.correlation_id, name, index,
+            found = Py_BuildValue("(iiNinnNiiL(iLLii))", header.version, header.correlation_id, name, index,
                                   (Py_ssize_t)(records - first), (Py_ssize_t)(records - first + size),
-                                  plainness(records, size), batch.keyless,
+                                  PyBool_FromLong(is_transactional), kind_of(records, size), batch.keyless,
                                   (long long)batch.least_timestamp, batch.count, (long long)batch.greatest_timestamp,
                                   (long long)batch.producer_id, batch.producer_epoch, batch.base_sequence);
     } else {

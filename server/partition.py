@@ -105,9 +105,13 @@ class Partition:
         self._note_append()
         return result
 
-    def append_plain(self, batch: memoryview | bytearray, head: BatchHead, now_ms: int) -> int | None:
+    def append_plain(
+        self, batch: memoryview | bytearray, head: BatchHead, now_ms: int, *, is_transactional: bool = False
+    ) -> int | None:
         """Append an ordinary batch: its first offset; None if it is to be appended as any other. Raises KafkaError."""
-        base_offset = append_plain(self.log, batch, head, self.leader_epoch, now_ms)
+        base_offset = append_plain(
+            self.log, batch, head, self.leader_epoch, now_ms, is_transactional=is_transactional
+        )
         if base_offset is not None:
             self._note_append()
         return base_offset

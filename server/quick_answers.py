@@ -22,9 +22,10 @@ from ottla.server.parked import ParkedAnswer
 from ottla.server.room_ahead import make_room_ahead
 from ottla.wire.api_keys import ApiKey
 from ottla.wire.errors import KafkaError
-from ottla.wire.records.header import CODEC_MASK, TRANSACTIONAL_BIT, BatchView, crc_matches, patch
+from ottla.wire.records.header import BatchView, crc_matches, patch
 
 if TYPE_CHECKING:
+    from ottla.log_store.batch_run import BatchHead
     from ottla.log_store.log import Log
     from ottla.server.broker import Broker
     from ottla.server.ready_clients import ReadyClients
@@ -36,8 +37,8 @@ Preparation = Callable[[], Coroutine[Any, Any, None]]
 QuickAnswer = Callable[[memoryview, Outbox], ParkedAnswer | Preparation | bool]
 
 _TOPIC_IDS_SINCE = 13
-# As native/produce.c tells them: of a small one the checksum has been looked at.
-_PLAIN_AND_SMALL, _PLAIN, _PLAIN_BUT_COMPRESSED = 1, 2, 3
+# Kinds of batches, as native/produce.c tells them: of a small one the checksum has been looked at.
+_DAMAGED, _SMALL, _COMPRESSED = 0, 1, 3
 _QUICK_FETCH = "ottla.server.quick_fetch"
 _HEADER_BYTES = 8
 _VERSION_AT = 3  # the low byte; no API has more of them
@@ -65,7 +66,19 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
         found = read_produce(frame)
         if found is None:
             return False
-        version, correlation_id, topic, index, begin, end, plainness, keyless, least_timestamp, head = found
+        (
+            version,
+            correlation_id,
+            topic,
+            index,
+            begin,
+            end,
+            is_transactional,
+            kind,
+            keyless,
+            least_timestamp,
+            head,
+        ) = found
         partition = (by_name if version < _TOPIC_IDS_SINCE else by_id).get(topic, {}).get(index)
         if partition is None or partition.topic in INTERNAL_TOPICS:
             return False
@@ -73,13 +86,15 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
         log = partition.log
         rules = log.rules
         if (
-            not rules.takes_batches_as_they_are
+            kind == _DAMAGED
+            or not rules.takes_batches_as_they_are
             or end - begin > rules.max_message_bytes
             or (keyless and rules.needs_keys)
             or head[1] - now_ms > rules.after_max_ms
             or now_ms - least_timestamp > rules.before_max_ms
             or log.flush_messages != FOREVER_MS
-            or (plainness == _PLAIN_BUT_COMPRESSED and rules.target_codec is not None)
+            or (is_transactional and not _goes_on(log, head))
+            or (kind == _COMPRESSED and rules.target_codec is not None)
         ):
             return False
         file = log.segments[-1].file
@@ -88,21 +103,19 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
                 outbox.settle()
             return partial(make_room_ahead, log, end - begin)
         data = frame[begin:end]
-        if plainness == _PLAIN_AND_SMALL and gathered is not None and gathered.is_open():
+        if kind == _SMALL and gathered is not None and gathered.is_open():
             gathered.add(data, head, (partition, outbox, version, correlation_id, topic, index))
             return True
         if outbox.settle is not None:
             outbox.settle()
         try:
-            if plainness > _PLAIN_AND_SMALL and not crc_matches(data):
+            if kind != _SMALL and not crc_matches(data):
                 return False
-            offset = partition.append_plain(data, head, now_ms) if plainness else None
+            offset = partition.append_plain(data, head, now_ms, is_transactional=is_transactional)
             if offset is not None:
                 append_time_ms, start_offset = -1, log.log_start_offset
             else:
                 batch = BatchView(data)
-                if not (plainness or _may_be_appended(batch, log)):
-                    return False
                 offset, _, append_time_ms, start_offset, _, _ = partition.append_prepared(batch, now_ms)
         except KafkaError:
             patch(data, 0, 0, -1)
@@ -115,16 +128,11 @@ def _produce(broker: Broker, clients: ReadyClients | None) -> QuickAnswer:
     return answer
 
 
-def _may_be_appended(batch: BatchView, log: Log) -> bool:
-    """Whether there is nothing special about a batch that is not a plain one."""
-    attributes = batch.attributes
-    if attributes & CODEC_MASK and log.rules.target_codec is not None:
-        return False
-    if attributes & TRANSACTIONAL_BIT:  # the transaction must have begun in this partition before
-        producer = log.producers.producers.get(batch.producer_id)
-        if producer is None or not producer.has_ongoing_txn(batch.producer_epoch):
-            return False
-    return batch.crc_matches()
+def _goes_on(log: Log, head: BatchHead) -> bool:
+    """Whether the transaction of a batch has begun in this partition before."""
+    _, _, producer_id, producer_epoch, _ = head
+    producer = log.producers.producers.get(producer_id)
+    return producer is not None and producer.has_ongoing_txn(producer_epoch)
 
 
 def _fetch(broker: Broker) -> QuickAnswer:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from ottla.log_store.log import Log
 from ottla.log_store.plain_append import append_plain
 from ottla.log_store.producer_entry import LAST_SEQUENCE
+from ottla.log_store.validation import AppendOrigin
 from ottla.wire.errors import ErrorCode, KafkaError
+from ottla.wire.records.control import ControlType, build_end_txn_marker
 from ottla.wire.records.header import BatchView
 from tests.log_store.batches import NOW_MS, append, batch, new_log, producer_batch, reopen
 from tests.log_store.test_batch_run import files_of, two_logs
@@ -27,8 +29,8 @@ sizes = st.lists(
 
 def plainly(log: Log, data: memoryview, epoch: int = 0) -> int | None:
     view = BatchView(data)
-    producer = view.producer_id, view.producer_epoch, view.base_sequence
-    return append_plain(log, data, (view.records_count, view.max_timestamp, *producer), epoch, NOW_MS)
+    head = view.records_count, view.max_timestamp, view.producer_id, view.producer_epoch, view.base_sequence
+    return append_plain(log, data, head, epoch, NOW_MS, is_transactional=view.is_transactional)
 
 
 @given(
@@ -88,6 +90,28 @@ def test_a_producer_that_must_be_looked_at(tmp_path: Path, data: memoryview) -> 
     append(log, producer_batch(sequence=0))
     assert plainly(log, data) is None
     assert (log.log_end_offset, log.producers.producers[7].last_sequence) == (1, 0)
+
+
+def test_one_more_batch_of_a_transaction(tmp_path: Path) -> None:
+    """Only where it goes on in the same transaction; then it is there after a restart, too."""
+    log = new_log(tmp_path)
+    assert plainly(log, producer_batch(sequence=0, is_transactional=True)) is None
+    append(log, producer_batch(sequence=0, is_transactional=True))
+    assert plainly(log, producer_batch(2, sequence=1, is_transactional=True)) == 1
+    assert plainly(log, producer_batch(sequence=3)) is None
+    assert plainly(log, producer_batch(sequence=3, epoch=1, is_transactional=True)) is None
+    assert plainly(log, producer_batch(sequence=0, producer_id=8, is_transactional=True)) is None
+    nobody = {"producer_id": -1, "epoch": -1, "is_transactional": True}
+    assert plainly(log, producer_batch(sequence=-1, **nobody)) is None
+    for opened in (log, reopen(log, clean=False, recovery_point=0)):
+        entry = opened.producers.producers[7]
+        assert (entry.last_sequence, entry.current_txn_first_offset) == (2, 0)
+        assert opened.last_stable_offset == 0
+    marker = build_end_txn_marker(
+        ControlType.COMMIT, timestamp=NOW_MS, producer_id=7, producer_epoch=0, coordinator_epoch=0
+    )
+    append(log, memoryview(bytearray(marker)), origin=AppendOrigin.COORDINATOR)
+    assert plainly(log, producer_batch(sequence=3, is_transactional=True)) is None
 
 
 def test_sequences_go_round(tmp_path: Path) -> None:
