@@ -1,6 +1,6 @@
 """What transactions cost: the same load with a commit every 100 ms and without transactions, by turns, so that both
-meet the same machine, from Kafka's own ProducerPerformance and from librdkafka; and how many transactions of one record
-are committed in a second, by one producer and by twenty.
+meet the same machine, from Kafka's own ProducerPerformance and from librdkafka, there also with a mere wait every
+100 ms; and how many transactions of one record are committed in a second, by one producer and by twenty.
 """
 
 import statistics
@@ -19,16 +19,18 @@ from benchmarks.process_figures import Stopwatch, Target, timed
 from benchmarks.report import TRANSACTIONS
 
 VALUE = bytes(1024)
-STRETCH_SECONDS, STRETCHES, QUICK_STRETCHES = 0.6, 15, 2
+STRETCH_SECONDS, STRETCHES, QUICK_STRETCHES = 0.4, 20, 2
 WARM_UP_SECONDS = 0.2
 COMMIT_SECONDS = 0.1
 FULL_QUEUE_SECONDS = 0.0001
-TOOL_RUNS, TOOL_RECORDS = 3, 800_000
+TOOL_RUNS, TOOL_RECORDS = 4, 800_000
 COUNT_SECONDS, QUICK_COUNT_SECONDS = 4.0, 1.0
 PRODUCERS = 20
 PLAIN = Measure("produce 1 KB records, idempotent", "MB/s", True)
+WAITING = Measure("the same, waiting every 100 ms", "MB/s", True)
 TRANSACTIONAL = Measure("the same with a commit every 100 ms", "MB/s", True)
 KEPT = Measure("throughput that is kept with transactions", "%", True, Aim(value_at_least=97))
+KEPT_OF_PLAIN = Measure("throughput that is kept of one that never waits", "%", True)
 COMMITTING = Measure("share of the time in which commits are waited for", "%", False, Aim(value_at_most=3))
 TOOL_PLAIN = Measure("ProducerPerformance without transactions", "MB/s", True)
 TOOL_TRANSACTIONAL = Measure("ProducerPerformance with a commit every 100 ms", "MB/s", True)
@@ -62,47 +64,41 @@ def measure_transactions(bench: Bench) -> Iterator[None]:
 
 
 def _measure_librdkafka(bench: Bench) -> None:
-    """Neighbours are compared, and the median taken: the machine may be slow for a while. Each stretch has a topic of
-    its own, whose files are deleted before they are written to the disk."""
-    plain, transactional = Load(bench.broker), Load(bench.broker, "load")
-    kept = []
+    """By turns, since the machine may be slow for a while. Each stretch has a topic of its own, whose files are deleted
+    before they are written to the disk."""
+    plain, waiting = Load(bench.broker), Load(bench.broker, COMMIT_SECONDS)
+    transactional = Load(bench.broker, COMMIT_SECONDS, "load")
+    loads = [plain, waiting, transactional]
     for number in range(bench.size(STRETCHES, QUICK_STRETCHES)):
-        speeds: dict[Load, float] = {}
-        for load in (plain, transactional) if number % 2 else (transactional, plain):
-            topic = bench.create_topic(f"load-{number}-{len(speeds)}")
-            load.send(topic, WARM_UP_SECONDS)
-            speeds[load] = load.run(topic, STRETCH_SECONDS)
+        for load in (*loads[number % 3 :], *loads[: number % 3]):
+            load.run(bench.create_topic(f"load-{number}-{loads.index(load)}"))
             bench.delete_topics(rest_seconds=0)
-        kept.append(speeds[transactional] / speeds[plain])
-    bench.note(PLAIN, plain.megabytes / plain.watch.seconds, plain.watch)
-    bench.note(TRANSACTIONAL, transactional.megabytes / transactional.watch.seconds, transactional.watch)
-    waited = transactional.commit_seconds / transactional.watch.seconds
-    bench.note(KEPT, statistics.median(kept) * 100)
-    bench.note(COMMITTING, waited * 100)
+    for load, measure in zip(loads, (PLAIN, WAITING, TRANSACTIONAL), strict=True):
+        bench.note(measure, load.speed, load.watch)
+    bench.note(KEPT, transactional.speed / waiting.speed * 100)
+    bench.note(KEPT_OF_PLAIN, transactional.speed / plain.speed * 100)
+    bench.note(COMMITTING, transactional.commit_seconds / transactional.watch.seconds * 100)
     bench.note(PLAIN_CPU, plain.watch.broker_cpu_seconds / plain.megabytes * 1000)
     bench.note(TRANSACTIONAL_CPU, transactional.watch.broker_cpu_seconds / transactional.megabytes * 1000)
 
 
 def _measure_tool(bench: Bench) -> None:
-    """Each run with transactions between two without; both of these are its neighbours."""
+    """Each run with transactions between two without."""
     settings = {"transactional_id": "tool", "transaction_ms": int(COMMIT_SECONDS * 1000)}
     plain, transactional = [_tool(bench)], []
     for _ in range(TOOL_RUNS):
         transactional.append(_tool(bench, **settings))
         plain.append(_tool(bench))
-    speeds = [[watch.result["MB/s"] for watch in watches] for watches in (plain, transactional)]
-    kept = [
-        2 * between / (before + after)
-        for before, between, after in zip(speeds[0], speeds[1], speeds[0][1:], strict=False)
-    ]
-    for watches, own, speed, cpu in (
-        (plain, speeds[0], TOOL_PLAIN, TOOL_PLAIN_CPU),
-        (transactional, speeds[1], TOOL_TRANSACTIONAL, TOOL_TRANSACTIONAL_CPU),
+    means = []
+    for watches, speed, cpu in (
+        (plain, TOOL_PLAIN, TOOL_PLAIN_CPU),
+        (transactional, TOOL_TRANSACTIONAL, TOOL_TRANSACTIONAL_CPU),
     ):
-        bench.note(speed, statistics.median(own), watches[-1])
+        means.append(statistics.mean(watch.result["MB/s"] for watch in watches))
+        bench.note(speed, means[-1], watches[-1])
         gigabytes = sum(watch.result["bytes"] for watch in watches) / 1e9
         bench.note(cpu, sum(watch.broker_cpu_seconds for watch in watches) / gigabytes)
-    bench.note(TOOL_KEPT, statistics.median(kept) * 100)
+    bench.note(TOOL_KEPT, means[1] / means[0] * 100)
 
 
 def _tool(bench: Bench, **settings: Any) -> Stopwatch:
@@ -113,20 +109,31 @@ def _tool(bench: Bench, **settings: Any) -> Stopwatch:
 
 
 class Load:
-    """As many records as go through, with or without transactions; adds up what it sent and how long that took."""
+    """As many records as go through, with a wait for all of them now and then, which ends a transaction if there are
+    any; adds up what it sent and how long that took. Each stretch has a producer of its own: how its threads get on
+    with each other, which share a queue and hand each other memory, makes a third of its speed and stays as it is."""
 
-    def __init__(self, broker: Target, transactional_id: str = "") -> None:
+    def __init__(
+        self, broker: Target, pause_after: float = PATIENCE_SECONDS, transactional_id: str = ""
+    ) -> None:
         self._broker = broker
-        self._is_transactional = bool(transactional_id)
-        self._producer = _producer(broker, transactional_id)
+        self._pause_after = pause_after
+        self._transactional_id = transactional_id
         self.watch = Stopwatch()
         self.megabytes = 0.0
         self.commit_seconds = 0.0  # from when all was acknowledged
 
-    def run(self, topic: str, seconds: float) -> float:
-        """Send for so long, and wait until all is acknowledged, and committed; the records per second."""
+    @property
+    def speed(self) -> float:
+        """Of all stretches together, in MB/s."""
+        return self.megabytes / self.watch.seconds
+
+    def run(self, topic: str) -> None:
+        """One stretch, until all is acknowledged, and committed."""
+        producer = _producer(self._broker, self._transactional_id)
+        self._send(producer, topic, WARM_UP_SECONDS)
         with timed(self._broker) as watch:
-            records, commit_seconds = self.send(topic, seconds)
+            records, commit_seconds = self._send(producer, topic, STRETCH_SECONDS)
         self.commit_seconds += commit_seconds
         self.megabytes += records * len(VALUE) / 1e6
         self.watch.seconds += watch.seconds
@@ -134,39 +141,37 @@ class Load:
         self.watch.client, self.watch.client_waits = watch.client, watch.client_waits
         self.watch.cores, self.watch.broker_cores = watch.cores, watch.broker_cores
         self.watch.resident_mb = watch.resident_mb
-        return records / watch.seconds
 
-    def send(self, topic: str, seconds: float) -> tuple[int, float]:
-        """The same without counting; the records, and how long commits took."""
-        producer, records, commit_seconds = self._producer, 0, 0.0
+    def _send(self, producer: Producer, topic: str, seconds: float) -> tuple[int, float]:
+        """The records, and how long commits took."""
+        records, commit_seconds = 0, 0.0
         end = time.perf_counter() + seconds
         while (now := time.perf_counter()) < end:
-            if self._is_transactional:
+            if self._transactional_id:
                 producer.begin_transaction()
-                records += self._send_until(topic, min(end, now + COMMIT_SECONDS))
-                producer.flush(PATIENCE_SECONDS)
+            records += _send_until(producer, topic, min(end, now + self._pause_after))
+            assert producer.flush(PATIENCE_SECONDS) == 0
+            if self._transactional_id:
                 acknowledged = time.perf_counter()
                 producer.commit_transaction(PATIENCE_SECONDS)
                 commit_seconds += time.perf_counter() - acknowledged
-            else:
-                records += self._send_until(topic, end)
-                assert producer.flush(PATIENCE_SECONDS) == 0
         return records, commit_seconds
 
-    def _send_until(self, topic: str, moment: float) -> int:
-        records = 0
-        while time.perf_counter() < moment:
-            for _ in range(100):
-                try:
-                    self._producer.produce(topic, VALUE, partition=0)
-                except (
-                    BufferError
-                ):  # its own waits are of whole milliseconds, in which a quick broker has done all
-                    self._producer.poll(0)
-                    time.sleep(FULL_QUEUE_SECONDS)
-                    break
-                records += 1
-        return records
+
+def _send_until(producer: Producer, topic: str, moment: float) -> int:
+    records = 0
+    while time.perf_counter() < moment:
+        for _ in range(100):
+            try:
+                producer.produce(topic, VALUE, partition=0)
+            except (
+                BufferError
+            ):  # its own waits are of whole milliseconds, in which a quick broker has done all
+                producer.poll(0)
+                time.sleep(FULL_QUEUE_SECONDS)
+                break
+            records += 1
+    return records
 
 
 def _count_commits(broker: Target, producers: int, seconds: float) -> Stopwatch:
@@ -222,8 +227,10 @@ TRANSACTIONS_PART = Part(
         TOOL_TRANSACTIONAL,
         TOOL_KEPT,
         PLAIN,
+        WAITING,
         TRANSACTIONAL,
         KEPT,
+        KEPT_OF_PLAIN,
         COMMITTING,
         PLAIN_CPU,
         TRANSACTIONAL_CPU,
@@ -233,5 +240,5 @@ TRANSACTIONS_PART = Part(
         TWENTY_CPU,
     ),
     measure_transactions,
-    seconds=100,
+    seconds=150,
 )
