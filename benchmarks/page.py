@@ -52,7 +52,7 @@ with it: the free memory is used once when a run begins and kept from going back
 CPU is user and system time of the broker's processes; `resident` is their memory right after the figure, Ottla's and
 Kafka's.
 
-Run it yourself: `make bench` (about an hour), `make bench QUICK=1` (about two minutes, one round without
+Run it yourself: `make bench` (an hour and more), `make bench QUICK=1` (about two minutes, one round without
 groups, idle connections, many partitions and growth, into `.cache/bench`), or a part alone, such as
 `make bench ONLY=produce`.
 """
