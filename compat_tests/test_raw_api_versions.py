@@ -1,12 +1,15 @@
 """ApiVersions in every version, and what happens to versions nobody knows."""
 
 import struct
+from functools import partial
 
 import pytest
 
 from compat_tests.broker_process import BrokerProcess
+from compat_tests.eventually import eventually
 from compat_tests.ottla_process import OttlaProcess
 from compat_tests.raw_client import ConnectionClosed, RawClient
+from compat_tests.raw_topics import create_topic
 from ottla.wire.api_keys import ApiKey, api_key_info
 from ottla.wire.errors import ErrorCode
 from ottla.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -54,6 +57,19 @@ def test_features(raw: RawClient) -> None:
     }
     assert finalized["metadata.version"] == (30, 30)
     assert new.finalized_features_epoch > 0
+
+
+def test_each_version_tells_of_the_metadata_as_they_are(raw: RawClient) -> None:
+    """However often it was asked before."""
+    for number in range(2):
+        before = {version: ask(raw, version).finalized_features_epoch for version in (3, 4)}
+        create_topic(raw, f"t{number}")
+        for version, epoch in before.items():
+            eventually(partial(_tells_of_more, raw, version, epoch), True)
+
+
+def _tells_of_more(raw: RawClient, version: int, epoch: int) -> bool:
+    return ask(raw, version).finalized_features_epoch > epoch
 
 
 @pytest.mark.parametrize("name", ["", "-", "a b", "a-", "ü"])

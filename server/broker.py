@@ -37,7 +37,7 @@ from ottla.server.maintenance import Maintenance
 from ottla.server.own_threads import run_in_thread
 from ottla.server.partition_table import PartitionTable
 from ottla.server.producer_ids import ProducerIds
-from ottla.server.registry import Registry, load_registry
+from ottla.server.registry import Encoded, Registry, load_registry
 from ottla.server.storage import Storage
 from ottla.server.topic_configs import TopicConfigs
 from ottla.wire.dataclass import replace
@@ -65,6 +65,8 @@ class Broker:
         self.static_config = config
         self.limits = Limits.from_config(config)
         self.registry: Registry = load_registry()
+        # What ApiVersions answers, by version, and the last metadata offset and KRaft version that it tells of.
+        self.api_versions: dict[int, tuple[tuple[int, int], Encoded]] = {}
         self.store = store
         self.logs = logs
         self.fetch_sessions = FetchSessionCache(

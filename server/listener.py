@@ -40,6 +40,9 @@ def bind(endpoint: Endpoint) -> socket.socket:
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # Connections begin with these, as they inherit them.
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             if family == socket.AF_INET6:
                 sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0 if not endpoint.host else 1)
             sock.setblocking(False)
@@ -140,8 +143,6 @@ class Listener:
 
     def _set_options(self, client: socket.socket, peer: str) -> None:
         client.setblocking(False)
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if self._pacing is not None:
             give_back_pacing(client, peer, self._pacing)
         if self._limits.send_buffer_bytes > 0:

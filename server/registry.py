@@ -29,8 +29,8 @@ MAX_REQUEST_ELEMENTS = 250_000
 # ApiVersions tells less than the lowest version served of Produce: old librdkafka looks for it (KAFKA-18659).
 _ADVERTISED_MIN = {ApiKey.PRODUCE: 0}
 
-# A handler answers with a response message, with None where the protocol has no answer (acks=0), or with a
-# coroutine of either when it has to wait.
+# A handler answers with a response message, as it is or encoded, with None where the protocol has no answer (acks=0),
+# or with a coroutine of either when it has to wait.
 Answer = Any
 HandlerFunction = Callable[[RequestContext, Any], Answer | Awaitable[Answer]]
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -48,6 +48,15 @@ def serves(request_type: type[Any]) -> Callable[[Function], Function]:
         return function
 
     return mark
+
+
+class Encoded:
+    """A response that was encoded before, in the version that is asked for: many get the same."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, body: bytes) -> None:
+        self.body = body
 
 
 class Registration:
@@ -120,7 +129,7 @@ class Registration:
     def is_large(self, response: Any, elements: int) -> bool:
         """Whether a response has more elements in its arrays than so many."""
         kind: Any = type(response)
-        return element_counter(kind)(response, elements) > elements
+        return kind is not Encoded and element_counter(kind)(response, elements) > elements
 
     def release(self, response: Any) -> None:
         """Let go of a large response bit by bit."""
@@ -129,6 +138,9 @@ class Registration:
 
     def encode(self, version: int, response: Any, chunks: list[Any]) -> None:
         """Append the encoded response to `chunks`."""
+        if type(response) is Encoded:
+            chunks.append(response.body)
+            return
         encoder(type(response), version)(response, chunks)
 
 

@@ -75,6 +75,31 @@ async def test_accepting_goes_on(
     assert served.count == 1
 
 
+async def test_connections_begin_with_their_options() -> None:
+    """Small answers are sent at once, and a peer that is gone is found out."""
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)
+    limits = Limits.from_config(BrokerConfig.load({}))
+    served, options = Served(), []
+
+    def make(sock: socket.socket, peer: str, host: str, listener: str) -> Connection:
+        options.append(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        options.append(sock.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
+        options.append(sock.getblocking())
+        sock.close()
+        return served  # type: ignore[return-value]
+
+    with bind(endpoint) as sock:
+        listener = Listener(endpoint, sock, limits, ConnectionLimits(limits), make)
+        listener.listen()
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(listener.accept_until_stopped, nursery)
+            with socket.create_connection(sock.getsockname()):
+                while not served.count:
+                    await trio.sleep(0)
+            listener.stop_accepting()
+    assert options == [1, 1, False]
+
+
 async def test_clients_that_come_at_once_are_accepted_in_one_go(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
