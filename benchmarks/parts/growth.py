@@ -24,7 +24,9 @@ last row of each is the cost at the far end beside that at the near one, and up 
 of each would be 1,000 × or 50 ×.
 Ottla writes small batches together that several connections send to one partition at the same moment. Eight
 connections have forty requests under way, which share a write at one partition and have none to share at a thousand:
-that row is of what sharing saves where it is possible, more than of what partitions cost.
+that row is of what sharing saves where it is possible, more than of what partitions cost. Of what a request costs more
+at a thousand partitions, 3 to 5 µs, two thirds are Python's, whose objects for each partition are not in the
+processor's caches any more, and the rest is the file system's, which notes for each file when it was written.
 {rounds}""",
 )
 
